@@ -22,7 +22,6 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 UV      ?= $(firstword $(wildcard $(BIN)/uv) uv)
 JAVA    ?= openjdk-17-jre-headless
-BENCHES := $(sort $(wildcard bench/programs/*.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench docs soak lock clean java
@@ -37,6 +36,7 @@ setup: $(STAMP) ## make the environment and install the locked dependencies
 demo: $(STAMP) ## the wind farm of the paper, end to end
 	@$(MAKE) --no-print-directory java 2>/dev/null || true
 	@$(BIN)/zodiac demo $(ARGS)
+	@$(BIN)/zodiac demo --fleet $(ARGS)
 
 test: $(STAMP) java ## all tests but the soak runs
 	@ZODIAC_NEEDS_JAVA=1 $(PYTEST) $(ARGS)
@@ -48,8 +48,8 @@ check: $(STAMP) ## lint, format, types, import contract, fast tests
 	$(BIN)/lint-imports
 	$(PYTEST) -m "not slow and not soak" $(ARGS)
 
-bench: $(STAMP) ## run the bench programs one after the other
-	@set -e; for program in $(BENCHES); do echo "== $$program"; $(BIN)/python "$$program" $(ARGS); done
+bench: $(STAMP) ## compare with the committed results, as ratios to a peer of the same run
+	@$(BIN)/zodiac bench quick $(ARGS)
 
 # Without --quiet, which would hide the warnings from --strict as well.
 docs: $(STAMP) ## build the documentation into site/; a warning is an error

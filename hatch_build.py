@@ -35,8 +35,10 @@ class KernelHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return what compiling needs beyond the build backend."""
-        needed = ("numba", "numpy")
-        return [] if _is_pure() else [d for d in self.metadata.core.dependencies if d.startswith(needed)]
+        needed = ("numba", "numpy", "pyarrow")
+        core = self.metadata.core
+        every = [*core.dependencies, *core.optional_dependencies["tables"]]
+        return [] if _is_pure() else [d for d in every if d.startswith(needed)]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the kernels, unless the wheel is to be pure or an editable install."""

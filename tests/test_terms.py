@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zodiacedge.errors import LoadProblem
+from zodiacedge.errors import LoadProblem, UsageProblem
 from zodiacedge.terms import (
     INTEGER_MAX,
     INTEGER_MIN,
@@ -463,3 +463,9 @@ def test_characters_that_no_iri_holds(bad: str) -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "T001"
     assert repr(bad) in found.message
+
+
+@pytest.mark.parametrize("value", [5, None, b"wt1", IRI("wt1")])
+def test_an_iri_is_made_of_a_text(value: object) -> None:
+    with pytest.raises(UsageProblem, match="U013: expected the name of an IRI, found"):
+        iri(value)  # type: ignore[arg-type]

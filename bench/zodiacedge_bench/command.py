@@ -22,19 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.cli.console import Console
+    from zodiacedge_bench.evaluation.compare import ComparedReport
+    from zodiacedge_bench.life.report import EdgeReport, SoakReport
     from zodiacedge_bench.report.report import Report
     from zodiacedge_bench.spark.report import SparkReport
     from zodiacedge_bench.suites import Options
 
-    AnyReport = Report | SparkReport
+    AnyReport = Report | SparkReport | ComparedReport | SoakReport | EdgeReport
 
 _GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
 _SMALL_CLOSURE = "closure"
-_PEERS = ("clingo", "duckdb", "nemo", "swi-prolog")
-_PAPER = ("scratch", "memory", "insertion", "deletion", "rs3", "ds1", "data")
+_PEERS = ("clingo", "duckdb", "nemo", "swi-prolog", "souffle", "souffle-2-threads")
+_PAPER = ("scratch", "memory", "insertion", "deletion", "rs3", "ds1", "data", "change")
 _LUBM = ("scratch", "last", "publications", "rules")
 _CHURN = ("rules", "lubm", "links")
-_SPARK = ("closure-dense", "closure-sparse", _SMALL_CLOSURE, "rs1", "rs2", "rs3", "lubm", "leaf", "growth")
+_EXPLAIN = ("lubm", "closure", "class")
+_ON_SPARK = ("rs1", "rs2", "rs3", "lubm", "rounds", "leaf", "growth")
+_SPARK = ("closure-dense", "closure-sparse", _SMALL_CLOSURE, *_ON_SPARK)
 
 
 @click.group("bench")
@@ -145,6 +149,8 @@ def paper(options: Options) -> Report:
       rs3        insert and delete the rules of RS3 that a negation depends on
       ds1        RS1 on growing chains: delete and insert a link, r1 and r2
       data       RS1 on 200 turbines: insert 10 to 50 % more, and delete them
+      change     every single rule of RS1 to RS3, and facts, on 200 and 800
+                 turbines; it takes long, and runs only if it is named
 
     Each change is compared with evaluating the changed program from scratch in the same run. Changes are
     measured with modules, unless --no-modules is given.
@@ -220,6 +226,48 @@ def churn(options: Options, *, changes: int | None, universities: int) -> Report
     return suites.churn(options, changes, universities)
 
 
+@command.command("explain")
+@click.option("--proofs", type=click.IntRange(min=1), help="Number per workload; 1,000 if not given.")
+@click.option("--universities", type=click.IntRange(min=1), default=10, show_default=True, help="Of LUBM.")
+@_measured(*_EXPLAIN, repeated=False)
+def explain(options: Options, *, proofs: int | None, universities: int) -> Report:
+    r"""Proofs of derived facts, one question after the other: percentiles of their times, and the worst.
+
+    \b
+      lubm     facts of all predicates of LUBM-10, and facts that a rule of five atoms lacks
+      closure  facts of a closure of millions of facts
+      class    two members of a class of 400 equal things, connected in a chain
+
+    Every proof must be complete and known to be of least height.
+
+    \b
+    Example:
+      zodiac bench explain --only class --proofs 100
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.explain(options, proofs, universities)
+
+
+@command.command("tables")
+@click.option("--rows", type=click.IntRange(min=3), help="Number of rows; 1,000,000 if not given.")
+@_measured()
+def tables(options: Options, *, rows: int | None) -> Report:
+    r"""Tables into a knowledge base and answers out of it: processor time per row, beside N-Triples.
+
+    The same facts are loaded as N-Triples, CSV and Parquet, added as Arrow tables and data frames, and come
+    out as answers and exports. The last column is the speed as a share of that of N-Triples.
+
+    \b
+    Example:
+      zodiac bench tables
+      zodiac bench tables --rows 100000 --runs 1
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.tables(options, rows)
+
+
 @command.command("peers")
 @click.option("--peer", "names", multiple=True, type=click.Choice(_PEERS), help="Only this; may be repeated.")
 @click.option("--universities", type=click.IntRange(min=1), default=1, show_default=True, help="Of LUBM.")
@@ -227,7 +275,8 @@ def churn(options: Options, *, changes: int | None, universities: int) -> Report
 def peers(options: Options, *, names: tuple[str, ...], universities: int) -> Report:
     r"""Other installed engines on the same facts in the same run, with ratios and targets.
 
-    The ratio is an engine's time divided by ours. The optional dependencies `peers` install them.
+    The ratio is an engine's time divided by ours. The optional dependencies `peers` install clingo, DuckDB
+    and Nemo; SWI-Prolog and Soufflé are measured where they are on the path.
 
     \b
     Example:
@@ -236,6 +285,99 @@ def peers(options: Options, *, names: tuple[str, ...], universities: int) -> Rep
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
     return suites.peers(options, names, universities)
+
+
+@command.command("soak")
+@click.option("--readings", type=click.IntRange(min=100), help="Number of readings; 1,000,000 if not given.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=50, show_default=True, help="Readings of a change."
+)
+@click.option("--folder", type=Path, help="A folder for the store; a temporary one if not given.")
+@_measured(repeated=False)
+def soak(options: Options, *, readings: int | None, batch: int, folder: Path | None) -> SoakReport:
+    r"""A device that runs for ever: 1,000 sensors, readings that never repeat, a window of 10,000.
+
+    For each tenth of the run: resident memory, open files, the files and bytes of the store, terms, and
+    percentiles of the times of changes. Old readings leave the window, rules come and go, the store keeps
+    the versions of ten seconds. The facts are compared with the reference evaluator on the way.
+
+    \b
+    Example:
+      zodiac bench soak
+      zodiac bench soak --readings 10000000 --folder /var/tmp
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.soak(options, readings, batch, folder)
+
+
+@command.command("edge")
+@_measured(repeated=False)
+def edge(options: Options) -> EdgeReport:
+    r"""What a device pays: memory, time to the first answer, and the size of what is installed.
+
+    \b
+    Example:
+      zodiac bench edge
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.edge(options)
+
+
+@command.command("quick")
+@click.option(
+    "--baseline",
+    type=Path,
+    default=Path("bench/baseline"),
+    show_default=True,
+    help="The folder of the committed results.",
+)
+@_measured()
+def quick(options: Options, *, baseline: Path) -> ComparedReport:
+    r"""Compare with the committed results: each time as a ratio to DuckDB in the same run. Takes minutes.
+
+    The last column is how many times the committed ratio the new one is: above 1 is slower.
+    Beside evaluations from scratch each rule of RS2 is inserted and deleted.
+
+    \b
+    Example:
+      zodiac bench quick
+      zodiac bench quick --runs 1 --no-modules
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+    from zodiacedge_bench.evaluation.baseline import read_results  # noqa: PLC0415 - as above
+    from zodiacedge_bench.evaluation.compare import ComparedReport, compare  # noqa: PLC0415 - as above
+
+    committed = read_results(baseline).get("quick")
+    report = suites.quick(options)
+    return ComparedReport(report, compare(report.to_dict(), committed) if committed else ())
+
+
+@command.command("accept")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path("bench/results"),
+    show_default=True,
+    help="The folder of new results; those of benchmarks that it lacks stay as they are.",
+)
+@click.option(
+    "--repository", type=Path, default=Path(), help="The root of the repository, if not this folder."
+)
+@common
+def accept(console: Console, *, results: Path, repository: Path) -> None:
+    r"""Make new results the committed ones, and generate docs/evaluation.md from all committed results.
+
+    \b
+    Example:
+      zodiac bench accept
+      zodiac bench accept --results other-machine
+    """
+    from zodiacedge_bench.evaluation.accept import accept as accept_results  # noqa: PLC0415 - loads the engine
+
+    for path in accept_results(results, repository):
+        console.text(f"wrote {path}")
 
 
 @command.command("spark")
@@ -262,6 +404,8 @@ def spark(options: Options, *, master: str, universities: int, start: int) -> Sp
       closure-dense, closure-sparse  transitive closures, beside the usual loop and one that is tuned by
                                      hand
       rs1, rs2, rs3, lubm            the paper's rule sets and LUBM, with the embedded engine's counts
+      rounds                         recursion that keeps no argument, nothing gathered in one task, beside
+                                     the usual loop, and a fact deleted and inserted
       leaf                           delete and insert rules of LUBM whose facts no rule reads, beside
                                      materialising again
       growth                         LUBM on data that grows to eight times its size

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
 from zodiacedge.cli.output import check_folder, write_text
+from zodiacedge.errors import counted
 from zodiacedge.io import write_facts
 from zodiacedge_bench.workloads import paper
 
@@ -193,8 +193,8 @@ def _generate(
         write_text(folder / f"{name}.rules", text)
     seconds = time.perf_counter() - started
     console.table(("predicate", "facts"), [(f.predicate.name, f"{f.rows:,}") for f in report.files])
-    files = many(len(report.files), "file")
-    console.text(f"wrote {many(report.rows, 'fact')} to {files} in {out}, {seconds:.3f} s")
+    files = counted(len(report.files), "file")
+    console.text(f"wrote {counted(report.rows, 'fact')} to {files} in {out}, {seconds:.3f} s")
     for name in programs:
         console.text(f"next: zodiac run {folder / name}.rules --facts {out}")
     if console.as_json:

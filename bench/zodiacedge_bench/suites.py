@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.changes import lubm as lubm_changes
@@ -19,9 +21,16 @@ from zodiacedge_bench.changes.churn import (
 from zodiacedge_bench.changes.experiment import Changes, Experiment
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
+from zodiacedge_bench.life.footprint import footprints, installations
+from zodiacedge_bench.life.report import EdgeReport, SoakReport
+from zodiacedge_bench.life.soak import SMALL, Size
+from zodiacedge_bench.life.soak import soak as run_soak
 from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial, Memory, memory
 from zodiacedge_bench.measure.harness import Expected, measure
+from zodiacedge_bench.measure.live import knowledge_base
 from zodiacedge_bench.measure.machine import this_machine
+from zodiacedge_bench.measure.proofs import class_of, miss, prove
+from zodiacedge_bench.measure.tables import TableFigure, TableWays
 from zodiacedge_bench.measure.task import (
     PAPER_SIZES,
     Task,
@@ -38,11 +47,11 @@ from zodiacedge_bench.report.targets import (
     latency_verdicts,
     memory_verdicts,
     speed_verdicts,
+    table_verdicts,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.peers import Peer
@@ -53,14 +62,18 @@ PAPER_CHANGES = {
     "rs3": paper_changes.rs3,
     "ds1": paper_changes.ds1,
     "data": paper_changes.data,
+    "change": paper_changes.change,
 }
 _CHANGES = 1000
+_MEMBERS = 400
 _COPIES = 556
 _LINKS = (1_000_000, 1000)
 """Nodes, and watched nodes."""
+_TABLE_ROWS = 1_000_000
 _SMALL_CHANGES = 10
 _SMALL_COPIES = 3
 _SMALL_LINKS = (100, 10)
+_SMALL_TABLE_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,20 @@ def graphs(options: Options) -> Report:
     return _with_changes(_from_scratch("graphs", tasks, options), changed, options)
 
 
+def soak(options: Options, readings: int | None, batch: int, folder: Path | None) -> SoakReport:
+    """A device that runs for ever."""
+    size = SMALL if options.small else Size(batch=batch)
+    size = replace(size, readings=readings) if readings else size
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        tenths = run_soak(size, Path(name) / "device.zodiac", options.progress)
+    return SoakReport(this_machine(), size, tuple(tenths))
+
+
+def edge(options: Options) -> EdgeReport:
+    """What a device pays."""
+    return EdgeReport(this_machine(), tuple(footprints(small=options.small)), tuple(installations()))
+
+
 def paper(options: Options) -> Report:
     """The paper's evaluation: its rule sets from scratch on growing data, memory, and changes."""
     sizes = PAPER_SIZES if not options.small else dict.fromkeys(PAPER_SIZES, (SMALL_TURBINES,))
@@ -106,7 +133,8 @@ def paper(options: Options) -> Report:
     report = _from_scratch("paper", tasks if options.wants("scratch") else [], options)
     if options.wants("memory"):
         report = _with_memory(report, (paper_task(2, turbines) for turbines in sizes[2]), options)
-    changed = (make(small=options.small) for name, make in PAPER_CHANGES.items() if options.wants(name))
+    wanted = [name for name in PAPER_CHANGES if options.wants(name) and (options.only or name != "change")]
+    changed = (PAPER_CHANGES[name](small=options.small) for name in wanted)
     return _with_changes(report, changed, options)
 
 
@@ -147,6 +175,43 @@ def churn(options: Options, changes: int | None = None, universities: int = 10) 
     return Report("churn", machine, (), latencies=tuple(latencies), verdicts=latency_verdicts(latencies))
 
 
+def explain(options: Options, proofs: int | None = None, universities: int = 10) -> Report:
+    """Proofs of derived facts: on LUBM, in a large closure, and in a class of 400 equal things."""
+    machine = this_machine()
+    proofs = proofs or (_SMALL_CHANGES if options.small else _CHANGES)
+    latencies: list[Latencies] = []
+    if options.wants("lubm"):
+        task = lubm_task(1, departments=1) if options.small else lubm_task(universities)
+        options.progress(task.name)
+        kb = knowledge_base(task, modules=True)
+        latencies += [prove(task.name, kb, proofs), miss(task.name, kb, proofs)]
+    if options.wants("closure"):
+        name, task = next(t for t in graph_tasks(small=options.small).items() if t[0].startswith("closure"))
+        options.progress(name)
+        latencies.append(prove(name, knowledge_base(task, modules=True), proofs))
+    if options.wants("class"):
+        options.progress("class")
+        latencies.append(prove("class", class_of(_SMALL_CHANGES if options.small else _MEMBERS), proofs))
+    return Report("explain", machine, (), latencies=tuple(latencies))
+
+
+def tables(options: Options, rows: int | None = None) -> Report:
+    """Tables into a knowledge base and answers out of it, beside N-Triples of the same facts."""
+    machine = this_machine()
+    figures: list[TableFigure] = []
+    with tempfile.TemporaryDirectory() as folder:
+        options.progress("writing the files")
+        bench = TableWays(Path(folder), rows or (_SMALL_TABLE_ROWS if options.small else _TABLE_ROWS))
+        first, *others = bench.ways()
+        triples = bench.measure(first, options.runs)
+        figures.append(TableFigure(first.name, bench.total, triples, triples))
+        for way in others:
+            options.progress(way.name)
+            runs = bench.measure(way, options.runs)
+            figures.append(TableFigure(way.name, bench.total, runs, triples))
+    return Report("tables", machine, (), ways=tuple(figures), verdicts=table_verdicts(figures))
+
+
 def peers(options: Options, names: tuple[str, ...] = (), universities: int = 1) -> Report:
     """Other engines on the same facts, beside ours."""
     chosen = [peer for peer in PEERS if not names or peer.name in names]
@@ -165,6 +230,13 @@ def peers(options: Options, names: tuple[str, ...] = (), universities: int = 1) 
         not_installed=tuple(peer.name for peer in chosen if peer not in present),
         verdicts=speed_verdicts(figures),
     )
+
+
+def quick(options: Options) -> Report:
+    """What `make bench` compares with the committed results: ours beside DuckDB, and rules of RS2 changed."""
+    report = peers(options, ("duckdb",))
+    changed = (PAPER_CHANGES[name](small=options.small) for name in ("insertion", "deletion"))
+    return replace(_with_changes(report, changed, options), bench="quick")
 
 
 def _from_scratch(name: str, tasks: Iterable[Task], options: Options) -> Report:

@@ -8,20 +8,26 @@ Rules and facts come and go while it runs, and their consequences are kept exact
 
 The folders are the stages, in reading order; `docs/architecture.md` tells more:
 
-    errors     the exception tree; a diagnostic is data
-    util       data structures that know nothing of Datalog
-    terms      IRIs, blank nodes and literals
-    language   rule text to checked syntax tree
-    graph      the hyper rule dependency graph
-    plan       join orders
-    io         facts in and out of files
-    engine     reference, embedded and Spark: evaluation and incremental maintenance
-    kb         the knowledge base: changes, queries, reports
-    store      a knowledge base that outlives its process
-    opening    `ze.open`
-    pipeline   streams into a store, slices out of it
-    cli        the command `zodiac`
-    demo       the wind farm
+    errors       the exception tree; a diagnostic is data
+    extras       optional libraries
+    util         data structures that know nothing of Datalog
+    terms        IRIs, blank nodes and literals
+    language     rule text to checked syntax tree
+    graph        the hyper rule dependency graph
+    plan         join orders
+    io           facts in and out of files
+    packs        sets of rules that are installed, upgraded and removed as a whole
+    engine       reference, embedded and Spark: evaluation and incremental maintenance
+    explain      why a fact is there, why it is not, since when
+    kb           the knowledge base: changes, queries, reports
+    store        a knowledge base that outlives its process
+    opening      `ze.open`
+    one_step     `ze.materialize`
+    datasource   the data source `zodiac` of Spark
+    pipeline     streams into a store, slices out of it
+    fleet        packs for many devices: trust, hub, agent
+    cli          the command `zodiac`
+    demo         the wind farm
 
 Most users need `open`::
 
@@ -40,8 +46,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from zodiacedge.datasource.source import DataSource
     from zodiacedge.engine.limits import Limits
+    from zodiacedge.engine.spark.cluster.session import package_archive
+    from zodiacedge.engine.spark.storage.workspace import Options as SparkOptions
     from zodiacedge.errors import Diagnostic, ZodiacError
+    from zodiacedge.explain.budget import Budget
+    from zodiacedge.explain.history import History
+    from zodiacedge.explain.missing import WhyNot
+    from zodiacedge.explain.proof import Proof
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.query import Prepared
@@ -50,52 +63,74 @@ if TYPE_CHECKING:
     from zodiacedge.kb.transaction import Transaction
     from zodiacedge.kb.verify import Difference, Verification
     from zodiacedge.language.ast import Fact, Predicate, Rule
+    from zodiacedge.one_step import Materialized, materialize
     from zodiacedge.opening import open_kb as open  # noqa: A004 - ze.open reads as it should
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
     from zodiacedge.store.log.record import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
+    from zodiacedge.terms import given_literal as literal
 
 __version__ = "0.1.0"
 __all__ = [
     "IRI",
     "Answers",
     "BlankNode",
+    "Budget",
     "ChangeReport",
+    "DataSource",
     "Diagnostic",
     "Difference",
     "Entry",
     "Fact",
+    "History",
     "KnowledgeBase",
     "Limits",
     "Literal",
+    "Materialized",
     "Notice",
     "Predicate",
     "Prepared",
+    "Proof",
     "Rule",
+    "SparkOptions",
     "StoredKnowledgeBase",
     "Subscription",
     "Transaction",
     "Verification",
+    "WhyNot",
     "ZodiacError",
     "iri",
+    "literal",
+    "materialize",
     "open",
+    "package_archive",
 ]
 _HOMES = {
+    "zodiacedge.datasource.source": ("DataSource",),
+    "zodiacedge.engine.spark.cluster.session": ("package_archive",),
     "zodiacedge.kb.answers": ("Answers",),
     "zodiacedge.kb.query": ("Prepared",),
     "zodiacedge.engine.limits": ("Limits",),
+    "zodiacedge.engine.spark.storage.workspace": ("SparkOptions",),
+    "zodiacedge.explain.budget": ("Budget",),
+    "zodiacedge.explain.history": ("History",),
+    "zodiacedge.explain.missing": ("WhyNot",),
+    "zodiacedge.explain.proof": ("Proof",),
     "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
     "zodiacedge.kb.knowledge_base": ("KnowledgeBase",),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.kb.report": ("ChangeReport",),
     "zodiacedge.kb.subscribe": ("Notice", "Subscription"),
     "zodiacedge.kb.verify": ("Difference", "Verification"),
+    "zodiacedge.one_step": ("Materialized", "materialize"),
     "zodiacedge.opening": ("open",),
     "zodiacedge.store.knowledge_base": ("StoredKnowledgeBase",),
     "zodiacedge.store.log.record": ("Entry",),
-    "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri"),
+    "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri", "literal"),
     "zodiacedge.kb.transaction": ("Transaction",),
 }
+
+_NAMES_AT_HOME = {"literal": "given_literal", "SparkOptions": "Options", "open": "open_kb"}
 
 # A program that configures no logging sees nothing of the library's records.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
@@ -108,7 +143,7 @@ if not TYPE_CHECKING:
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(home)
-        found = getattr(module, "open_kb" if name == "open" else name)
+        found = getattr(module, _NAMES_AT_HOME.get(name, name))
         globals()[name] = found
         return found
 

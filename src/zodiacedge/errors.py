@@ -9,6 +9,8 @@ The exception tree::
     ├── LoadProblem             a file or a value that cannot be read or written
     ├── LimitReached            a limit on facts, rounds, seconds or memory
     ├── EvaluationProblem       an evaluation error in strict mode
+    ├── PackProblem             a pack that cannot be made, read, installed or removed
+    ├── FleetProblem            a fleet of devices: keys, signatures, hubs, agents
     ├── StoreProblem            a store that cannot be opened, read or written
     │   └── StoreBusy           a store that another process writes to: try again
     └── UsageProblem            a call or an option that makes no sense
@@ -162,6 +164,13 @@ class CheckProblem(ZodiacError):
 class StratificationProblem(ZodiacError):
     """A cycle of the rule dependency graph passes through negation or aggregation."""
 
+    def __init__(
+        self, diagnostics: Diagnostic | Iterable[Diagnostic], cycles: Iterable[tuple[str, ...]] = ()
+    ) -> None:
+        """Store the findings, and the keys of the rules of each cycle."""
+        super().__init__(diagnostics)
+        self.cycles = tuple(cycles)
+
 
 class LoadProblem(ZodiacError):
     """A file or a value that cannot be read or written."""
@@ -173,6 +182,14 @@ class LimitReached(ZodiacError):
 
 class EvaluationProblem(ZodiacError):
     """An evaluation error in strict mode."""
+
+
+class PackProblem(ZodiacError):
+    """A pack that cannot be made, read, installed or removed."""
+
+
+class FleetProblem(ZodiacError):
+    """Something about a fleet of devices: keys, signatures, hubs, agents."""
 
 
 class StoreProblem(ZodiacError):

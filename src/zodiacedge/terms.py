@@ -1,7 +1,7 @@
 """Terms: IRIs, blank nodes and literals, their equality and their total order.
 
-`literal` makes numeric, boolean, dateTime and date literals canonical: two are equal if datatype and value
-are. `value_of` returns a literal's value for comparisons and arithmetic, `order_key` the key of the
+`literal` makes numeric, boolean, dateTime, date and duration literals canonical: two are equal if datatype
+and value are. `value_of` returns a literal's value for comparisons and arithmetic, `order_key` the key of the
 language's total order; `from_python` and `to_python` convert from and to Python values. The text form of
 terms is left to `language.printer` for programs, which `str` of a term returns, and to `io.formats.cells` for
 tables.
@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
-from zodiacedge.errors import Diagnostic, LoadProblem
+from zodiacedge.errors import Diagnostic, LoadProblem, UsageProblem
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -28,6 +28,8 @@ XSD_FLOAT = XSD + "float"
 XSD_BOOLEAN = XSD + "boolean"
 XSD_DATETIME = XSD + "dateTime"
 XSD_DATE = XSD + "date"
+XSD_DURATION = XSD + "duration"
+XSD_DAY_TIME_DURATION = XSD + "dayTimeDuration"
 RDF_LANGSTRING = RDF + "langString"
 RDF_TYPE = RDF + "type"
 
@@ -61,11 +63,22 @@ _DATETIME = re.compile(
 )
 # Without a time zone, or in UTC: a day in another time zone is not a day in UTC.
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(Z|[+-]00:00)?")
+# Days to seconds; a length with months or years has another datatype.
+_DURATION = re.compile(
+    r"(-?)P(?=[0-9T])(?:([0-9]+)D)?"
+    r"(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
+)
+_LONGEST_DURATION = 100
 _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+# A column in braces, in a template of terms.
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
-Value = int | float | bool | str | datetime | date
+_TERM_TYPES = "use str, int, float, bool, datetime, date, timedelta, or ze.iri('…') for a name"
+
+Value = int | float | bool | str | datetime | date | timedelta
 
 
 class _Printed:
@@ -89,6 +102,15 @@ class IRI(_Printed):
     def __repr__(self) -> str:
         """Return `IRI('name')`."""
         return f"IRI({self.value!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IRITemplate(IRI):
+    """An IRI with names of columns in braces, `http://farm/{sensor}`: it makes IRIs of rows."""
+
+    def __repr__(self) -> str:
+        """Return `IRITemplate('text')`."""
+        return f"IRITemplate({self.value!r})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,8 +155,14 @@ def is_iri(value: str) -> bool:
 
 
 def iri(value: str) -> IRI:
-    """Return the IRI of a name; refuse characters that are not allowed in an IRI."""
+    """Return the IRI of a name; refuse characters that are not allowed in an IRI.
+
+    A name with columns in braces, `http://farm/{sensor}`, makes IRIs of the rows of a table: see `add_facts`.
+    """
+    _need_text(value)
     bad = _IRI_FORBIDDEN.search(value)
+    if bad and is_iri(PLACEHOLDER.sub("", value)):
+        return IRITemplate(value)
     if bad:
         raise LoadProblem(
             Diagnostic(
@@ -144,6 +172,34 @@ def iri(value: str) -> IRI:
             )
         )
     return IRI(value)
+
+
+def given_literal(text: str, datatype: str = "", *, language: str = "") -> Literal:
+    """Return the literal of a text: a string, or one of a datatype or of a language.
+
+        ze.literal("5.0", "xsd:decimal"), ze.literal("kalt", language="de")
+
+    Args:
+        text: The text; with columns in braces, "{value}", it makes literals of the rows of a table.
+        datatype: The datatype, as a full IRI or as `xsd:name`.
+        language: The tag of the language.
+    """
+    given: tuple[object, ...] = (text, datatype, language)
+    for value in given:
+        if not isinstance(value, str):
+            hint = 'write it as a string: ze.literal("5.0", "xsd:decimal")'
+            raise UsageProblem(Diagnostic("U013", f"expected a text, found {value!r}", hint))
+    if language and datatype:
+        raise UsageProblem(Diagnostic("U013", "a literal has a datatype or a language", "leave one out"))
+    if language or not datatype:
+        return string(text, language)
+    return literal(text, f"{XSD}{datatype[4:]}" if datatype.startswith("xsd:") else datatype)
+
+
+def _need_text(value: object) -> None:
+    if not isinstance(value, str):
+        hint = 'write it as a string: ze.iri("http://example.org/wt1")'
+        raise UsageProblem(Diagnostic("U013", f"expected the name of an IRI, found {value!r}", hint))
 
 
 def string(text: str, language: str = "") -> Literal:
@@ -186,6 +242,16 @@ def calendar_date(value: date) -> Literal:
     return Literal(value.isoformat(), XSD_DATE)
 
 
+def duration(value: timedelta) -> Literal:
+    """Return the xsd:dayTimeDuration of a length of time, to the microsecond."""
+    return Literal(_duration_text(microseconds(value)), XSD_DAY_TIME_DURATION)
+
+
+def microseconds(value: timedelta) -> int:
+    """Return a length of time as a number of microseconds."""
+    return value // _MICROSECOND
+
+
 def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
     """Return the literal of a lexical form and a datatype, canonical if the datatype is supported.
 
@@ -216,6 +282,10 @@ def literal(lexical: str, datatype: str = XSD_STRING) -> Literal:
         day = _parse_date(text)
         if day is not None:
             return calendar_date(day)
+    elif datatype == XSD_DAY_TIME_DURATION:
+        length = _parse_duration(text)
+        if length is not None:
+            return duration(length)
     return Literal(lexical, datatype)
 
 
@@ -237,6 +307,8 @@ def value_of(term: Term) -> Value | None:
             return _parse_date_time(term.lexical)
         case t if t == XSD_DATE:
             return _parse_date(term.lexical)
+        case t if t == XSD_DAY_TIME_DURATION:
+            return _parse_duration(term.lexical)
         case _:
             return None
 
@@ -249,28 +321,30 @@ def is_number(term: Term) -> bool:
 def order_key(term: Term) -> tuple[int, object, str, str, str]:
     """Return a key for the total order of all terms (`language.md`, equality and order)."""
     if isinstance(term, IRI):
-        return (7, term.value, "", "", "")
+        return (8, term.value, "", "", "")
     if isinstance(term, BlankNode):
-        return (8, term.label, "", "", "")
+        return (9, term.label, "", "", "")
     value = value_of(term)
     ties = (term.datatype, term.lexical, term.language)
     if term.datatype == XSD_STRING:
-        return (3, term.lexical, *ties)
-    if term.datatype == RDF_LANGSTRING:
         return (4, term.lexical, *ties)
+    if term.datatype == RDF_LANGSTRING:
+        return (5, term.lexical, *ties)
     if value is None:
-        return (5, term.datatype, *ties)
+        return (6, term.datatype, *ties)
     if isinstance(value, bool):
-        return (6, value, *ties)
+        return (7, value, *ties)
+    if isinstance(value, timedelta):
+        return (3, value, *ties)
     if isinstance(value, date):
         return (1 if isinstance(value, datetime) else 2, value, *ties)
     return (0, value, *ties)
 
 
 def from_python(value: object) -> Term:
-    """Return the term of a Python value: `str int float bool datetime date` are literals."""
+    """Return the term of a Python value: `str int float bool datetime date timedelta` are literals."""
     match value:
-        case IRI() | BlankNode():
+        case IRI() | BlankNode() if not isinstance(value, IRITemplate):
             return value
         case Literal(lexical=text) if _is_well_formed(text):
             return value
@@ -286,23 +360,14 @@ def from_python(value: object) -> Term:
             return date_time(moment)
         case date() if not isinstance(value, datetime):
             return calendar_date(value)
+        case timedelta() if INTEGER_MIN <= microseconds(value) <= INTEGER_MAX:
+            return duration(value)
         case Decimal() if value.is_finite():
             return literal(format(value, "f"), XSD_DECIMAL)
         case _ if (number := _numpy_scalar(value)) is not None:
             return from_python(number)
-        case str() | Literal():
-            reason = "a string holds half of a surrogate pair"
-        case datetime():
-            reason = f"{value!r} is before the year 1 or after 9999 in UTC"
-        case int() | float() | Decimal():
-            reason = f"{value!r} is no 64-bit integer and no finite number"
-        case None:
-            reason = "None is not a term"
         case _:
-            reason = f"a {type(value).__name__} is not a term"
-    raise LoadProblem(
-        Diagnostic("T002", reason, "use str, int, float, bool, datetime, date, or ze.iri('…') for a name")
-    )
+            raise LoadProblem(Diagnostic("T002", _why_no_term(value), _TERM_TYPES))
 
 
 def to_python(term: Term) -> Value | Term:
@@ -401,3 +466,44 @@ def _parse_date(text: str) -> date | None:
         return date.fromisoformat(parsed.group(1)) if parsed else None
     except ValueError:
         return None
+
+
+def _parse_duration(text: str) -> timedelta | None:
+    parsed = _DURATION.fullmatch(text)
+    if not parsed or len(text) > _LONGEST_DURATION:
+        return None
+    days, hours, minutes = (int(group or 0) for group in parsed.groups()[1:4])
+    fraction = round(Decimal(parsed.group(5) or 0) * 1_000_000)
+    total = ((days * 24 + hours) * 60 + minutes) * 60_000_000 + fraction
+    total = -total if parsed.group(1) else total
+    return timedelta(microseconds=total) if INTEGER_MIN <= total <= INTEGER_MAX else None
+
+
+def _duration_text(micros: int) -> str:
+    seconds, fraction = divmod(abs(micros), 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    shown = f"{second}.{fraction:06d}".rstrip("0") if fraction else str(second or "")
+    parts = [f"{number}{unit}" for number, unit in ((hour, "H"), (minute, "M"), (shown, "S")) if number]
+    day = f"{days}D" if days else ""
+    clock = f"T{''.join(parts)}" if parts else ""
+    return f"{'-' if micros < 0 else ''}P{day}{clock}" if day or clock else "PT0S"
+
+
+def _why_no_term(value: object) -> str:
+    match value:
+        case IRITemplate():
+            return f"{value.value!r} is a template, and makes terms of the rows of a table only"
+        case str() | Literal():
+            return "a string holds half of a surrogate pair"
+        case timedelta():
+            return f"{value!r} is longer than 64 bits of microseconds"
+        case datetime():
+            return f"{value!r} is before the year 1 or after 9999 in UTC"
+        case int() | float() | Decimal():
+            return f"{value!r} is no 64-bit integer and no finite number"
+        case None:
+            return "None is not a term"
+        case _:
+            return f"a {type(value).__name__} is not a term"

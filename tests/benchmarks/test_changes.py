@@ -18,8 +18,8 @@ from zodiacedge_bench.measure.embedded import NO_MODULES, OURS, EmbeddedTrial
 from zodiacedge_bench.measure.harness import Expected, Measurement, Run, WrongCountError, measure
 from zodiacedge_bench.measure.live import knowledge_base
 from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_task
-from zodiacedge_bench.report.tables import change_table
-from zodiacedge_bench.report.targets import change_verdicts, limit_seconds
+from zodiacedge_bench.report.tables import change_table, cost_table
+from zodiacedge_bench.report.targets import change_verdicts, cost_limit, limit_seconds
 from zodiacedge_bench.suites import Options
 from zodiacedge_bench.workloads import paper
 
@@ -151,7 +151,7 @@ def test_the_curves_of_the_paper() -> None:
     assert len(last_one.steps[0].edit.add_facts) == 200
 
 
-@pytest.mark.parametrize("name", ["insertion", "deletion", "rs3", "ds1", "data"])
+@pytest.mark.parametrize("name", ["insertion", "deletion", "rs3", "ds1", "data", "change"])
 def test_every_experiment_of_the_paper_runs(name: str) -> None:
     report = suites.paper(replace(SMALL, only=(name,)))
     assert report.figures == ()
@@ -226,3 +226,24 @@ def test_of_many_changes_the_worst_are_shown() -> None:
     table = change_table(many)
     assert [row[2] for row in table.rows] == [f"r{number} in" for number in range(50, 40, -1)]
     assert len(change_table(many[:40]).rows) == 40
+
+
+def test_a_change_may_cost_a_millisecond_and_half_a_microsecond_for_each_fact() -> None:
+    change = replace(figure("r1 in", 1, 1), moved=10_000)
+    assert cost_limit(change) == pytest.approx(0.006)
+    assert cost_limit(replace(change, first=True)) == pytest.approx(0.018)
+    assert cost_limit(replace(change, moved=10_000_000)) == pytest.approx(1.1)
+
+
+def test_costs_are_shown_with_the_worst_first() -> None:
+    slow, large = figure("r1 in", 0.004, 1), replace(figure("r2 in", 0.006, 1), moved=10_000)
+    table = cost_table([large, slow])
+    assert [(row[1], row[5]) for row in table.rows] == [("r1 in", "4.00"), ("r2 in", "1.00")]
+
+
+def test_facts_that_a_segment_loses_count_even_if_another_segment_holds_them() -> None:
+    (out,) = measured(
+        Step("r9 out", Edit(remove_rules=("r9",)), CHAINS.without("r9")),
+        Step("back", Edit(add_rules=CHAINS.rule_texts("r9")), CHAINS, shown=False),
+    )
+    assert out.moved > abs(out.grown) > 0

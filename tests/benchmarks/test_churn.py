@@ -56,7 +56,7 @@ def test_percentiles_are_latencies_that_occurred() -> None:
     assert [latencies(7).percentile(percent) for percent in (50, 99)] == [0.007, 0.007]
 
 
-def test_the_first_changes_have_a_line_of_their_own_and_no_target() -> None:
+def test_the_first_changes_have_a_line_of_their_own_and_only_the_first_a_target() -> None:
     few = latencies(*[1] * 499)
     assert few.by_age() == (few,)
     first, later = latencies(*[9] * 100, *[1] * 400).by_age()
@@ -66,7 +66,13 @@ def test_the_first_changes_have_a_line_of_their_own_and_no_target() -> None:
         "fact in",
         0.001,
     )
-    assert [verdict.word for verdict in latency_verdicts([first, later])] == ["met", "met"]
+    assert [(verdict.target.text, verdict.word) for verdict in latency_verdicts([first, later])] == [
+        ("test: fact in, the first", "met"),
+        ("test: fact in, p50", "met"),
+        ("test: fact in, p99", "met"),
+    ]
+    slow, later = latencies(11, *[1] * 499).by_age()
+    assert latency_verdicts([slow, later])[0].word == "missed"
 
 
 def test_targets_are_about_half_of_the_changes_and_about_nearly_all() -> None:

@@ -27,7 +27,7 @@ def bench(*args: str) -> Result:
     return CliRunner().invoke(command, args, prog_name="zodiac bench")
 
 
-@pytest.mark.parametrize("name", ["graphs", "paper", "lubm", "churn", "peers"])
+@pytest.mark.parametrize("name", ["graphs", "paper", "lubm", "churn", "explain", "tables", "peers"])
 def test_help_has_an_example(name: str) -> None:
     done = bench(name, "--help")
     assert done.exit_code == 0
@@ -58,6 +58,23 @@ def test_json_is_the_only_thing_on_standard_output(folder: Path) -> None:
     assert [one["workload"] for one in document["figures"]] == ["rs1 n=50", "rs2 n=50", "rs3 n=50"]
     assert {"bench", "machine", "figures", "memory", "peers", "targets"} <= document.keys()
     assert {"seconds", "cpu_seconds", "runs", "derived", "derived_total"} <= document["figures"][0].keys()
+
+
+def test_tables_and_answers_are_compared_with_ntriples() -> None:
+    done = bench("tables", "--small", "--runs", "1", "--json")
+    assert done.exit_code == 0, done.output
+    first, *others = json.loads(done.stdout)["ways"]
+    assert first["way"] == "load N-Triples"
+    assert first["speed"] == 1.0
+    assert {"load CSV", "load Parquet", "query to_arrow", "export CSV"} <= {way["way"] for way in others}
+    assert {way["rows"] for way in others} == {first["rows"]}
+
+
+def test_a_way_that_loses_rows_ends_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zodiacedge_bench.measure.tables._count", lambda _kb: 0)
+    done = bench("tables", "--small", "--runs", "1")
+    assert done.exit_code == 1
+    assert "does not hold the facts" in done.output
 
 
 def test_peers_that_are_not_installed_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +124,15 @@ def test_a_change_stands_beside_from_scratch_and_the_paper(monkeypatch: pytest.M
         ["7.304", "3.4"],
         ["6.073", "3.8"],
     ]
+
+
+def test_explain_tells_percentiles_of_proofs(folder: Path) -> None:
+    done = bench("explain", "--small", "--proofs", "3", "--json")
+    document = json.loads(done.stdout)
+    assert document == json.loads((folder / "bench" / "results" / "explain.json").read_text())
+    kinds = [(latency["workload"], latency["change"]) for latency in document["latencies"]]
+    assert kinds[1:] == [(kinds[0][0], "why not"), ("closure", "proof"), ("class", "proof")]
+    assert all(latency["changes"] == 3 for latency in document["latencies"])
 
 
 def test_churn_tells_percentiles_and_writes_every_latency(folder: Path) -> None:

@@ -19,7 +19,8 @@ from zodiacedge_bench.measure.machine import this_machine
 from zodiacedge_bench.measure.task import Task, graph_tasks, lubm_files_task, lubm_task, paper_task
 from zodiacedge_bench.peers import PEERS, Peer
 from zodiacedge_bench.peers.clingo import DIALECT
-from zodiacedge_bench.peers.portable import portable
+from zodiacedge_bench.peers.portable import COUNT, portable
+from zodiacedge_bench.peers.souffle import program_text
 from zodiacedge_bench.report.report import Figure, Report
 from zodiacedge_bench.report.targets import memory_verdicts, speed_verdicts
 from zodiacedge_bench.suites import Options
@@ -164,6 +165,27 @@ def test_the_document_of_a_report_is_plain() -> None:
     assert document["figures"][1]["ratio"] == pytest.approx(20)
     assert document["figures"][1]["runs"] == [{"seconds": 2.0, "cpu_seconds": 2.0}]
     assert document["machine"]["cores"] >= 1
+
+
+def test_souffle_binds_the_groups_of_a_count_outside_its_braces() -> None:
+    lines = "\n".join(program_text(portable(paper_task(1, 50), COUNT))).splitlines()
+    declared = next(line for line in lines if line.startswith(".decl groups_"))
+    name = declared.removeprefix(".decl ").partition("(")[0]
+    body = "z_hasNeighbour(VX, VY), z_hasAirTemperatureMesurement(VY, VT)"
+    assert f"{name}(VX) :- {body} ." in lines
+    assert any(line.endswith(f":- {name}(VX), VZ = count : {{ {body} }} .") for line in lines)
+    assert [line for line in lines if line.startswith(".input")] == [
+        ".input z_hasNeighbour",
+        ".input z_hasAirTemperatureMesurement",
+    ]
+    assert ".output z_hasNeighbour" in lines
+
+
+def test_targets_against_souffle_compare_processor_time() -> None:
+    own = Figure("lubm-1", OURS, Measurement((Run(0.1, 0.2),), {}))
+    peer = Figure("lubm-1", "souffle", Measurement((Run(0.1, 0.6),), {}))
+    (verdict,) = speed_verdicts((own, peer))
+    assert (verdict.shown, verdict.word) == ("3.0x", "met")
 
 
 def test_constants_in_atoms_are_refused_to_peers() -> None:

@@ -211,3 +211,58 @@ def test_a_zero_byte_is_an_error_with_a_place(zodiac: Zodiac, folder: Path) -> N
     done = zodiac("check", "zero.rules")
     assert done.code == 1
     assert "zero.rules:2:1: error L001" in done.err
+
+
+NAMESAKES = """\
+@prefix ex: <http://e/> .
+hot(X) :- temp(X, T), T > 30 .
+near(X, Y) :- next(X, Y) .
+hub(X) :- near(X), X != wt1 .
+"""
+TURTLE = "@prefix ex: <http://e/> .\nex:wt1 ex:temp 31 .\n"
+
+
+def _codes(text: str) -> list[str]:
+    return [line.split(": ")[1].split()[1] for line in text.splitlines() if ": warning W" in line]
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "graph"])
+def test_data_tell_which_predicates_there_are(zodiac: Zodiac, save: Save, command: str) -> None:
+    save("farm.rules", NAMESAKES)
+    save("farm.ttl", TURTLE)
+    save("near.csv", "wt1\n")
+    assert _codes(zodiac(command, "farm.rules").err) == ["W022"]
+    done = zodiac(command, "farm.rules", "--facts", "farm.ttl", "--facts", "near.csv")
+    assert done.code == 0
+    assert _codes(done.err) == ["W026", "W005"]
+    assert "no fact or rule has temp/2; did you mean ex:temp?" in done.err
+
+
+def test_a_check_reports_the_load_of_its_data(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", NAMESAKES)
+    save("farm.nt", '<http://e/wt1> <http://e/temp> "31" .\n<broken\n')
+    done = zodiac("check", "farm.rules", "--facts", "farm.nt", "--ignore", "W026", "--json")
+    assert (done.code, done.document["warnings"]) == (0, 1)
+    assert "1 bad line skipped" in done.err
+    loads = done.document["loads"]
+    assert isinstance(loads, list)
+    assert (loads[0]["facts"], loads[0]["bad_lines"]) == (1, 1)
+
+
+@pytest.mark.parametrize("args", [("run", "farm.rules"), ("init", "s.zodiac", "--rules", "farm.rules")])
+def test_rules_without_prefixes_over_prefixed_data_are_told(
+    zodiac: Zodiac, save: Save, args: tuple[str, ...]
+) -> None:
+    save("farm.rules", NAMESAKES.replace("near(X), X != wt1", "near(X, _)"))
+    save("farm.ttl", TURTLE)
+    assert (
+        "W026: no fact or rule has temp/2; did you mean ex:temp?" in zodiac(*args, "--facts", "farm.ttl").err
+    )
+
+
+def test_facts_that_are_applied_later_are_compared_too(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", NAMESAKES.replace("near(X), X != wt1", "near(X, _)"))
+    save("farm.ttl", TURTLE)
+    assert zodiac("init", "s.zodiac", "--rules", "farm.rules").err == ""
+    assert _codes(zodiac("apply", "s.zodiac", "--add-facts", "farm.ttl").err) == ["W026"]
+    assert _codes(zodiac("query", "s.zodiac", "temp(X, T)").err) == ["W026"]

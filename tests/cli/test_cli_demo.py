@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,12 @@ def test_the_story_of_two_turbines(zodiac: Zodiac, folder: Path) -> None:
     assert broken.startswith("Turbine wt10 opens its slice in ")
     assert "unusual: ambientAirTemperature." in broken
     assert "Confirmed: the sensor is broken" in broken
+    assert (
+        "Why is its sensor not called broken?\n   SensorAnomalyWindTurbine(farm:wt04) is not there" in front
+    )
+    assert "✗ D > 5 fails: " in front
+    assert "Why is its sensor called broken?\n   SensorAnomalyWindTurbine(farm:wt10)  by r6 with " in broken
+    assert "└─ D > 5: " in broken
     for story in (front, broken):
         digests = [word.strip(".:") for word in story.split() if len(word.strip(".:")) == 16]
         before, after = (one for one in digests if set(one) <= set("0123456789abcdef"))
@@ -60,10 +67,8 @@ def test_what_the_demo_leaves_behind_is_a_farm_to_play_with(zodiac: Zodiac, fold
         assert cold == {*(f"wt{number:02d}" for number in range(1, 7)), "wt10"}
     tried = (folder / "played" / "README.txt").read_text().split("Try:\n")[1].splitlines()
     for line in tried:
-        words = [word.strip("'") for word in line.split(maxsplit=3)]
-        words[2] = f"played/{words[2]}"
-        rest = words[3].split() if len(words) > 3 and words[1] != "query" else words[3:]
-        assert zodiac(*words[1:3], *rest).code == 0, line
+        _, command, store, *rest = shlex.split(line)
+        assert zodiac(command, f"played/{store}", *rest).code == 0, line
 
 
 def test_the_demo_for_machines(zodiac: Zodiac, folder: Path) -> None:

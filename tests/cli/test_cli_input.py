@@ -248,9 +248,37 @@ def test_a_class_is_read_by_a_rule_over_all_classes(zodiac: Zodiac, save: Save) 
     assert zodiac("run", "all.rules", "--facts", "Turbine.csv").err == ""
 
 
-def test_rdf_and_stores_get_no_hint(zodiac: Zodiac, save: Save) -> None:
+def test_rdf_gets_no_hint(zodiac: Zodiac, save: Save) -> None:
     save("farm.rules", RULES)
     save("farm.nt", "<wt1> <weather> <a> .\n")
-    save("weather.csv", "wt1,93\n")
     assert zodiac("run", "farm.rules", "--facts", "farm.nt").err == ""
-    assert zodiac("init", "s", "--rules", "farm.rules", "--facts", "weather.csv").err == ""
+    assert zodiac("init", "s", "--rules", "farm.rules", "--facts", "farm.nt").err == ""
+
+
+def test_a_store_hints_at_a_new_relation_that_no_rule_reads(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", f"{RULES}reading(wt0, 1) .\n")
+    save("readings.csv", "wt1,93\n")
+    hint = "hint W018: loaded, and read by no rule: readings/2\n  = did you mean reading?\n"
+    init = ("init", "s", "--rules", "farm.rules", "--facts", "readings.csv")
+    assert zodiac(*init, "--ignore", "W018").err == ""
+    assert zodiac("init", "t", *init[2:]).err == hint
+    document = zodiac("init", "u", *init[2:], "--json").document
+    assert [w["code"] for w in document["warnings"]] == ["W018"]  # type: ignore[attr-defined]
+    save("weather.csv", "wt1,93\n")
+    apply = ("apply", "t", "--add-facts", "weather.csv", "--dry-run")
+    assert "W018: loaded, and read by no rule: weather/2\n" in zodiac(*apply).err
+    document = zodiac(*apply, "--json").document
+    assert [w["code"] for w in document["warnings"]] == ["W018"]  # type: ignore[attr-defined]
+    assert zodiac(*apply, "--json", "--ignore", "W018").document["warnings"] == []
+    # A relation that the store has is there for queries.
+    save("more.csv", "wt2,93\n")
+    assert zodiac("apply", "t", "--add-facts", "readings=more.csv").err == ""
+    # The change itself may bring the rule that reads it.
+    save("warm.rules", "warm(T) :- weather(T, C) .\n")
+    assert "W018" not in zodiac(*apply, "--add-rules", "warm.rules").err
+
+
+def test_a_store_without_rules_gets_no_hint(zodiac: Zodiac, save: Save) -> None:
+    save("weather.csv", "wt1,93\n")
+    assert zodiac("init", "s", "--facts", "weather.csv").err == ""
+    assert zodiac("apply", "s", "--add-facts", "air=weather.csv").err == ""

@@ -73,6 +73,20 @@ def test_analysis_shows_rows_beside_estimates_and_says_which_are_off(zodiac: Zod
     assert "big, step 1: estimated 401 each, actual 1" in lines
 
 
+def test_an_atom_of_the_node_itself_has_no_estimate(zodiac: Zodiac, save: Save) -> None:
+    save("a.rules", "t: t(X, Z) :- t(X, Y), e(Y, Z) .  e: t(X, Y) :- e(X, Y) .")
+    save("e.csv", "1,2\n2,3\n3,4\n")
+    options = ("plan", "a.rules", "--facts", "e=e.csv", "--rule", "t")
+    assert "match t(X, Y) by index, about ? each" in zodiac(*options).out
+    done = zodiac(*options, "--analyze")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert any(line.startswith("2. match t(X, Y) by index ? 1 3 0.") for line in lines)
+    assert any(line.startswith("t ? 3 3 0.") for line in lines)
+    assert "0 estimates off by a factor of 10 or more" in lines
+    (rule,) = cast("list[dict[str, object]]", zodiac(*options, "--analyze", "--json").document["measured"])
+    assert rule["estimate"] is None
+
+
 def test_analysis_as_json_and_of_a_store(zodiac: Zodiac, save: Save) -> None:
     save("a.rules", RULES)
     save("near.csv", "7,7\n7,8\n")

@@ -7,6 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
+
+from zodiacedge.cli.app import zodiac as group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,3 +96,13 @@ def test_standard_input_is_read_once(zodiac: Zodiac) -> None:
     done = zodiac("run", "farm.rules", "--query", "-", "--query-file", "-")
     assert done.code == 2
     assert "Standard input can be read once" in done.err
+
+
+def test_diagnostics_of_a_query_have_its_own_prefixes(zodiac: Zodiac, farm: str) -> None:
+    query, message = "@prefix q: <http://q.org/> . q:p(X)", "unknown predicate q:p with 1 argument"
+    assert message in CliRunner().invoke(group, ("shell", farm), input=f"{query}\n").stderr
+    assert message in zodiac("run", "farm.rules", "--query", query).err
+    assert message in zodiac("query", farm, query).err
+    # They are not those of the next query.
+    other = zodiac("run", "farm.rules", "--query", query, "--query", "<http://q.org/p>(X)").err
+    assert "unknown predicate <http://q.org/p> with 1 argument" in other

@@ -283,7 +283,7 @@ def test_limits_end_a_run_without_end(
         (("grap", "a.rules"), "There is no command 'grap'. Did you mean graph?"),
         (
             ("frobnicate",),
-            "There is no command 'frobnicate'. Commands: apply, bench, check, completion, demo, ",
+            "There is no command 'frobnicate'. Commands: agent, apply, bench, check, completion, demo, ",
         ),
     ],
 )
@@ -299,7 +299,7 @@ def test_a_mistake_of_ours_is_admitted_without_a_traceback(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("wheels came off")
 
-    monkeypatch.setattr("zodiacedge.cli.program.run.open_kb", broken)
+    monkeypatch.setattr("zodiacedge.cli.program.run.in_memory", broken)
     save("a.rules", "p(a) .\n")
     done = zodiac("run", "a.rules")
     assert (done.code, done.out) == (1, "")
@@ -311,7 +311,7 @@ def test_no_memory_is_said(zodiac: Zodiac, save: Save, monkeypatch: pytest.Monke
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("zodiacedge.cli.program.run.open_kb", full)
+    monkeypatch.setattr("zodiacedge.cli.program.run.in_memory", full)
     save("a.rules", "p(a) .\n")
     done = zodiac("run", "a.rules")
     assert (done.code, done.err) == (1, "zodiac: there is not enough memory for this\n")
@@ -323,7 +323,7 @@ def test_an_interrupted_command_ends_with_130(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("zodiacedge.cli.program.run.open_kb", interrupted)
+    monkeypatch.setattr("zodiacedge.cli.program.run.in_memory", interrupted)
     save("a.rules", "p(a) .\n")
     done = zodiac("run", "a.rules", "--json")
     assert (done.code, done.out, done.err) == (130, "", "zodiac: interrupted\n")

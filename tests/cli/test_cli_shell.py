@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,7 @@ import zodiacedge as ze
 from zodiacedge.cli.app import zodiac as group
 from zodiacedge.cli.console import Console
 from zodiacedge.cli.shell.interpreter import Interpreter
+from zodiacedge.cli.shell.shell import converse
 from zodiacedge.cli.shell.statements import next_statement
 from zodiacedge.cli.shell.terminal import Completion
 
@@ -37,6 +39,7 @@ near: near(X, Y) :- near(Y, X) .
 near(wt1, wt2) .
 """
 SECONDS = 60
+PATIENCE = 3.0
 
 
 @pytest.fixture(autouse=True)
@@ -295,11 +298,31 @@ def test_a_terminal_has_a_prompt_completion_history_and_ctrl_c(folder: Path, far
     with on_a_terminal(folder, farm) as terminal:
         os.write(terminal, b"+ unfinished(X) :-\n")
         wait_for(terminal, "[.]{3}> ")
-        os.write(terminal, b"\x03")
-        wait_for(terminal, "zodiac> ")
-        os.write(terminal, b"ex:h\t(T)\n")
+        press(terminal, b"\x03", "zodiac> ")
+        os.write(terminal, b"ex:h")
+        press(terminal, b"\t", "ex:hot$", wait_for(terminal, "ex:h$"))
+        os.write(terminal, b"(T)\n")
         assert "wt1" in wait_for(terminal, "1 row.*zodiac> ")
     assert "ex:hot(T)" in (state / "zodiacedge" / "shell_history").read_text()
+
+
+def test_a_second_ctrl_c_while_the_first_is_reported_does_not_end_the_shell() -> None:
+    presses = [KeyboardInterrupt] * 3
+    executed: list[str] = []
+    lines = iter(["near(wt1, wt2)", None])
+
+    def press_again(*_: object) -> None:
+        if presses:
+            raise presses.pop()
+
+    def read(*, more: bool) -> str | None:  # noqa: ARG001 - part of the interface
+        press_again()
+        return next(lines)
+
+    console, interpreter = Mock(), Mock(ended=False, execute=executed.append)
+    console.note.side_effect = press_again
+    converse(console, interpreter, read, interactive=True)
+    assert (executed, presses) == (["near(wt1, wt2)"], [])
 
 
 def test_ctrl_c_cancels_a_running_query_and_the_shell_goes_on(folder: Path, save: Save) -> None:
@@ -334,3 +357,47 @@ def wait_for(terminal: int, pattern: str) -> str:
         assert time.monotonic() < end, f"{pattern!r} is not in {shown!r}"
         shown += read_for(terminal, 1.0)
     return shown
+
+
+def press(terminal: int, key: bytes, pattern: str, shown: str = "") -> None:
+    """Press a key until a terminal shows a text.
+
+    Python misses a Ctrl-C between readline's prompt and its wait for input, and such a Ctrl-C ends the next
+    completion. Pressing either key again does no harm where it is only late.
+    """
+    end = time.monotonic() + SECONDS
+    while not re.search(pattern, shown, re.DOTALL):
+        assert time.monotonic() < end, f"{pattern!r} is not in {shown!r}"
+        os.write(terminal, key)
+        again = time.monotonic() + PATIENCE
+        while not re.search(pattern, shown, re.DOTALL) and time.monotonic() < again:
+            shown += read_for(terminal, PATIENCE).replace("\a", "")
+
+
+@pytest.mark.parametrize("word", ["exit", "quit"])
+def test_the_shell_ends_without_a_dot_too(farm: str, word: str) -> None:
+    assert shell(f"{word}\nnear(wt1, wt2)\n", farm) == (0, "", "")
+    assert shell("help\n", farm)[1] == shell(".help\n", farm)[1]
+
+
+def test_a_prefix_is_kept_with_the_next_change(zodiac: Zodiac, farm: str) -> None:
+    declared = "@prefix new: <http://new/> .\n"
+    code, _, err = shell(declared, farm)
+    assert (code, err) == (0, "zodiac: not kept, because no change followed: the prefix new:\n")
+    assert shell(f"{declared}near(X, wt1)\n", farm, "--read-only")[2] == ""
+    assert "new" not in ze.open(farm, read_only=True).prefixes
+    assert shell(f"{declared}+ near(a, b) .\n", farm)[::2] == (0, "")
+    assert ze.open(farm, read_only=True).prefixes["new"] == "http://new/"
+    assert "  @prefix new: http://new/\n" in zodiac("log", farm, "--full").out
+    assert "+ @prefix new: http://new/\n" in zodiac("diff", farm).out
+    document = zodiac("diff", farm, "--json").document
+    assert document["prefixes"] == {"new": {"before": None, "after": "http://new/"}}
+
+
+def test_a_shell_has_the_limits_of_changing_commands(farm: str) -> None:
+    text = "+ n(Y) :- n(X), Y := X + 1 .\n+ n(0) .\n"
+    code, _, err = shell(text, farm, "--max-facts", "50", "--ignore", "W025")
+    assert code == 1
+    assert "E001" in err
+    assert "W025" not in err
+    assert "--wait is for a store" in shell("", "--wait=1")[2]

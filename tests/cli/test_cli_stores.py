@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def farm(zodiac: Zodiac, save: Save) -> str:
         ("zodiacedge.kb.knowledge_base.evaluate_change", ("apply", "--add-facts", "reading=noon.csv")),
         ("zodiacedge.kb.knowledge_base.evaluate_change", ("rollback", "1")),
         ("zodiacedge.kb.knowledge_base.verified", ("verify",)),
-        ("zodiacedge.kb.knowledge_base.resolve_query", ("query", "?- alarm(T) .")),
+        ("zodiacedge.kb.knowledge_base.answerable", ("query", "?- alarm(T) .")),
     ],
 )
 def test_ctrl_c_ends_a_command_on_a_store_with_130_and_leaves_the_store_as_it_was(
@@ -327,6 +328,18 @@ def test_stats_counts(zodiac: Zodiac, farm: str) -> None:
     assert "version 2: 2 rules" in zodiac("stats", farm).out
 
 
+def test_retain_says_and_sets_how_long_versions_are_kept(zodiac: Zodiac, farm: str) -> None:
+    assert zodiac("retain", farm).out == f"versions of {farm} are kept for 7d\n"
+    assert zodiac("retain", farm, "90min").out == f"versions of {farm} are kept for 90min\n"
+    assert json.loads(zodiac("retain", farm, "--json").out) == {"seconds": 5400.0}
+    told = json.loads(zodiac("stats", farm, "--json").out)
+    assert told["kept_seconds"] == 5400
+    assert (told["unused_files"], told["unused_bytes"]) == (0, 0)
+    assert {"terms", "rows", "indexes", "kept plans"} <= {one["part"] for one in told["held"]}
+    for wrong in ("7", "x", "-1d", "1e9d", "40000d", "99999999999999w"):
+        assert zodiac("retain", farm, "--", wrong).code == 2
+
+
 def test_vacuum_keeps_the_last_version(zodiac: Zodiac, farm: str) -> None:
     done = zodiac("vacuum", farm, "--keep-days", "0")
     assert done.out.endswith("versions 2 to 2 are kept\n")
@@ -370,3 +383,25 @@ def test_a_second_writer_is_one_message_and_readers_go_on(zodiac: Zodiac, farm: 
         assert done.code == 3
         assert "D003" in done.err
         assert zodiac("query", farm, "?- alarm(T) .").code == 0
+
+
+def test_a_file_in_place_of_a_store_is_told_with_the_right_command(zodiac: Zodiac, save: Save) -> None:
+    save("farm.rules", RULES)
+    save("d/notes.txt", "")
+    done = zodiac("init", "farm.rules")
+    assert done.code == 1
+    assert "error D002: farm.rules is a file, and a store is a folder\n" in done.err
+    assert "zodiac init farm.zodiac --rules farm.rules" in done.err
+    done = zodiac("query", "farm.rules", "alarm(T)")
+    assert "error D002: farm.rules is a file, and a store is a folder\n" in done.err
+    assert "zodiac run farm.rules --query" in done.err
+    done = zodiac("query", "d", "alarm(T)")
+    assert "error D002: d is not a store: it has no _zodiac.json\n" in done.err
+    assert "name the folder that zodiac init" in done.err
+
+
+def test_an_unknown_extension_has_the_nearest_one(zodiac: Zodiac, save: Save) -> None:
+    save("reading.json", "{}")
+    done = zodiac("init", "s", "--facts", "reading.json")
+    assert "I004" in done.err
+    assert "  = did you mean .jsonl? known extensions: " in done.err

@@ -66,3 +66,15 @@ def test_what_makes_no_sense_is_refused(zodiac: Zodiac, farm: Path) -> None:
     assert zodiac("watch", str(farm), "hot", "--once", "--count", "2").code == 2
     assert zodiac("watch", "nowhere", "hot").code == 1
     assert "U012" in zodiac("watch", str(farm), "zz:hot").err
+
+
+def test_an_unknown_predicate_is_told_and_watched(zodiac: Zodiac, farm: Path) -> None:
+    args = ("--since", "1", "--once")
+    for name, hint in (("readng/2", "did you mean reading/2?"), ("hott", "did you mean hot?")):
+        with ze.open(farm) as kb, kb.change() as c:
+            c.add_facts(f"{name.partition('/')[0]}(a, {len(name)}) .")
+        done = zodiac("watch", str(farm), name, *args)
+        assert done.code == 0
+        assert f"warning W004: unknown predicate {name}\n  = {hint}\n" in done.err
+        assert f"+ {name.partition('/')[0]}(a, " in done.out
+    assert zodiac("watch", str(farm), "hot", *args).err == ""

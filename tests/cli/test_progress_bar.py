@@ -85,3 +85,10 @@ def test_the_bar_moves_to_and_fro_where_nobody_knows_how_far_it_is() -> None:
     assert (task.completed, task.total, task.fields["percent"]) == (0.5, 1.0, " 50%")
     bar.show(BarState("comparing", None, ""))
     assert (task.description, task.total, task.fields["percent"]) == ("comparing", None, "")
+
+
+def test_a_warning_during_the_bar_is_written_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = ProgressBar("starting")
+    bar.write(f"\x1b[33m\x1b[1mwarning W025:\x1b[0m {'long ' * 40}[b]\n  = a note")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"warning W025: {'long ' * 40}[b]", "  = a note"]

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms import dictionary as implementation
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
+from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
 from zodiacedge.terms import (
     INTEGER_MAX,
     INTEGER_MIN,
@@ -156,3 +158,72 @@ def test_the_same_code_runs_without_a_compiler() -> None:
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def similar_terms(seed: int) -> list[Term]:
+    """Return texts that share much, little or nothing at either end, short and long."""
+    dice = random.Random(seed)
+    long = "".join(dice.choices("abcdef", k=6000))
+    shapes = (
+        lambda n: IRI(f"http://example.org/Department{n % 7}/Course{n}"),
+        lambda n: string(f"student{n}@department{n % 5}.example.edu"),
+        lambda n: string(f"{n} of the same ending, which is long"),
+        lambda n: string(long[n:] + str(n % 3) + long[: dice.randrange(60)]),
+        lambda n: string("é" * (n % 40) + str(n)),
+        lambda n: string("a" * n),
+        lambda n: Literal(f"{n % 9} feet and {n} inches", XSD + "length"),
+        lambda n: string(f"sixteen letters! {n % 11}", "en"),
+    )
+    return [dice.choice(shapes)(dice.randrange(300)) for _ in range(1500)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_similar_texts_share_bytes(seed: int) -> None:
+    terms = similar_terms(seed)
+    dictionary = Dictionary()
+    ids = dictionary.encode_all(terms)
+    assert [dictionary.decode(number) for number in ids.tolist()] == terms
+    assert [dictionary.find(term) for term in terms] == ids.tolist()
+    assert dictionary.encode_all(reversed(terms)).tolist() == ids.tolist()[::-1]
+    ends, text = dictionary.texts(ids)
+    whole = {term.lexical if isinstance(term, Literal) else str(term)[1:-1] for term in terms[:40]}
+    pieces = [bytes(text[start:end]).decode() for start, end in pairwise(ends[:41])]
+    assert {piece.rsplit("\0", 1)[-1] for piece in pieces} == whole
+
+
+def test_a_fingerprint_does_not_depend_on_what_a_text_shares() -> None:
+    terms = list(dict.fromkeys(similar_terms(3)))
+    forwards, backwards = Dictionary(), Dictionary()
+    forwards.encode_all(terms)
+    backwards.encode_all(reversed(terms))
+    assert fingerprints(forwards).tolist() == fingerprints(backwards).tolist()[::-1]
+
+
+def test_names_of_one_form_take_few_bytes() -> None:
+    dictionary = Dictionary()
+    dictionary.encode_all(
+        IRI(f"http://www.Department{n // 500 % 20}.University{n // 10_000}.edu/UndergraduateStudent{n % 500}")
+        for n in range(50_000)
+    )
+    assert dictionary.nbytes < 45 * len(dictionary)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_roots_stay_as_long_as_a_text_shares_their_bytes(seed: int) -> None:
+    dice = random.Random(seed)
+    dictionary = Dictionary()
+    for turn in range(6):
+        terms = similar_terms(10 * seed + turn)
+        ids = dict(zip(terms, dictionary.encode_all(terms).tolist(), strict=True))
+        kept = [term for term in ids if dice.random() < 0.3]
+        dictionary.begin_marking()
+        dictionary.mark(np.array([ids[term] for term in kept], np.int32))
+        total = dictionary.begin_sweep()
+        for start in range(0, total, 100):
+            dictionary.sweep(start, start + 100)
+        dictionary.end_marking()
+        dictionary.trim()
+        assert [dictionary.find(term) for term in kept] == [ids[term] for term in kept]
+        assert [dictionary.decode(ids[term]) for term in kept] == kept
+        gone = [term for term in ids if term not in kept and dictionary.find(term) < 0]
+        assert len(gone) > len(ids) // 4

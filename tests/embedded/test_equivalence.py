@@ -8,7 +8,8 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.maintain import delta_query, equivalence, propagate
+from zodiacedge.engine.embedded.maintain import delta_query, propagate
+from zodiacedge.engine.embedded.maintain.shapes import equivalence
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 

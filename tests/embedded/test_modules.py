@@ -24,10 +24,15 @@ from hypothesis import strategies as st
 from strategies import Seeded, examples
 from strategies.dice import Drawn
 from strategies.evaluation import evaluate
+from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.evaluate import modules, seminaive
+from zodiacedge.engine.embedded.evaluate import chains, modules, seminaive
 from zodiacedge.engine.embedded.evaluate.modules import Module, Shape, recognise
+from zodiacedge.engine.embedded.storage import table
+from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import LimitReached
+from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import fact
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import ground, parse_program
@@ -67,8 +72,35 @@ COPIES = {
     "column of three": "c(Y) :- u(X, Y, _) .",
     "classes from a column": "rdf:type(X, Y) :- q(X, Y) .",
 }
+INVERSES = {
+    "symmetric": SYMMETRIC,
+    "inverse of each other": "p(X, Y) :- q(Y, X) . q(X, Y) :- p(Y, X) .",
+    "the same": "p(X, Y) :- q(X, Y) . q(X, Y) :- p(X, Y) .",
+    "symmetric by way of another": "p(X, Y) :- q(Y, X) . q(X, Y) :- p(X, Y) .",
+    "three in a circle": "p(X, Y) :- q(Y, X) . q(X, Y) :- e(Y, X) . e(X, Y) :- p(X, Y) .",
+}
+COMPOSITIONS = {
+    "same generation": "p(X, Y) :- q(Z, X), p(Z, W), q(W, Y) .",
+    "three own atoms": "p(X, Y) :- p(X, Z), p(Z, W), p(W, Y) .",
+    "two that meet": "p(X, Y) :- p(X, Z), p(Y, Z) .",
+    "two that part": "p(X, Y) :- p(Z, X), p(Z, Y) .",
+    "own atom first, backwards": "p(X, Y) :- p(Z, X), q(Z, Y) .",
+    "relations outside composed": "p(X, Y) :- p(X, Z), q(Z, W), e(V, W), q(V, Y) .",
+    "steps and inverse": "p(X, Y) :- p(X, Z), q(Z, Y) . p(X, Y) :- p(Y, X) .",
+    "closure and its inverse": "p(X, Y) :- p(X, Z), p(Z, Y) . q(X, Y) :- p(Y, X) . p(X, Y) :- q(Y, X) .",
+    "points-to": (
+        "p(X, Y) :- e(X, Z), p(Z, Y) . q(X, Y) :- e(Z, W), p(Z, X), p(W, Y) . "
+        "p(X, Y) :- e(X, Z), p(Z, W), q(W, Y) ."
+    ),
+}
 PROGRAMS = {shape.value: (shape, text) for shape, text in CHAINS.items()} | {
-    name: (Shape.COPY, text) for name, text in COPIES.items()
+    name: (shape, text)
+    for shape, texts in (
+        (Shape.COPY, COPIES),
+        (Shape.INVERSES, INVERSES),
+        (Shape.CHAINS, COMPOSITIONS),
+    )
+    for name, text in texts.items()
 }
 SPOILERS = (
     "p(X, X) :- p(X, Y) .",
@@ -76,7 +108,7 @@ SPOILERS = (
     "p(X, Y) :- p(X, Z), p(Z, Y), r(Z) .",
     "p(X, Y) :- p(X, Z), p(Z, Y), X != Z .",
     "p(X, b) :- p(X, Z), p(Z, b) .",
-    "p(X, Y) :- p(X, Z), p(Z, W), p(W, Y) .",
+    "p(X, Y) :- p(X, Z), p(Z, W), p(W, Y), p(X, W) .",
 )
 # What other nodes derive, for what the shapes derive and for what they read.
 BESIDE = (
@@ -195,8 +227,13 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
         seen.append(module.shape)
         real(module, *rest)  # type: ignore[arg-type]
 
-    real = modules.evaluate
+    def composed(module: Module, *rest: object) -> bool:
+        seen.append(module.shape)
+        return real_composed(module, *rest)  # type: ignore[arg-type]
+
+    real, real_composed = modules.evaluate, modules.evaluate_composed
     monkeypatch.setattr(seminaive, "evaluate_module", spy)
+    monkeypatch.setattr(seminaive, "evaluate_composed", composed)
     return seen
 
 
@@ -277,10 +314,13 @@ def test_a_rule_that_spoils_the_shape_is_seen(spoiler: str) -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        SYMMETRIC,
+        f"{SYMMETRIC} p(X, X) :- p(X, Y) .",
         "p(X, Y) :- p(X, Z), q(Z, Y), X != Y .",
         "p(X, Y) :- q(X, Z), q(Z, Y) .",
-        "p(X, Y) :- p(X, Z), p(Y, Z) .",
+        "p(X, Y) :- p(X, Z), p(Y, Z), p(X, Y) .",
+        "p(X, Y) :- p(X, Z), p(Z, Z), p(Z, Y) .",
+        "p(X, Y) :- p(X, Z), p(W, Y) .",
+        "p(X, Y) :- p(X, Z), p(Z, Y), p(Y, W) .",
         "p(X, Y) :- p(X, Z), p(Z, Y), X < Y .",
         "p(X, Y) :- p(X, Z), p(Z, Y), X != Y, X != Z .",
         "p(X, Y) :- p(X, Z), p(Z, Y), X != Y + 0 .",
@@ -290,8 +330,7 @@ def test_a_rule_that_spoils_the_shape_is_seen(spoiler: str) -> None:
         "p(X, Y) :- p(X, Z), rdf:type(Z, Y) .",
         "rdf:type(X, Y) :- rdf:type(X, Z), rdf:type(Z, Y) .",
         "rdf:type(X, Y) :- rdf:type(X, Z), p(Z, Y) .",
-        "p(X, Y) :- p(X, Z), q(Z, Y) . p(X, Y) :- p(Y, X) .",
-        "p(X, Y) :- p(X, Z), p(Z, Y) . q(X, Y) :- p(Y, X) .",
+        "p(X, Y) :- p(X, Z), q(Z, Y) . p(X, Y) :- p(Y, X), r(X) .",
         "p(X, Y) :- p(X, Z), p(Z, Y) . p(X, Y) :- q(Y, X) .",
         "p(X, X) :- q(X, Y) .",
         "p(X, Y) :- q(X, Y), r(X) .",
@@ -321,7 +360,7 @@ def blurred(dice: Dice) -> str:
     """Return a shape with a few of its words replaced, repeated or left out, with data."""
     _, text = dice.pick(list(PROGRAMS.values()))
     for _ in range(dice.number(0, 2)):
-        words = list(re.finditer(r"\b[XYZ]\b|\b[pq](?=\()|!=|, [pq]\(\w, \w\)", text))
+        words = list(re.finditer(r"\b[XYZW]\b|\b[pq](?=\()|!=|, [pq]\(\w, \w\)", text))
         word = dice.pick(words)
         others = {"!": ("<", "="), ",": ("", word[0] * 2, ", r(Z)", ", Z != Y", ", p(Y, X)")}
         swaps = ("p", "q", "e") if word[0] in {"p", "q"} else ("X", "Y", "Z", "W", "a")
@@ -485,9 +524,60 @@ def test_the_guarded_closure_of_every_graph_of_three_nodes() -> None:
         assert_segment(Shape.TRANSITIVE_UNEQUAL, edges, set())
 
 
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions_of_several_words(name: str) -> None:
+    dice = random.Random(9)
+    for nodes, edges in ((64, 20), (140, 60), (400, 90)):
+        data = [as_facts(relation, graph(dice, nodes, edges)) for relation in ("p", "q", "e")]
+        program = parse_program(COMPOSITIONS[name])
+        given = [one for some in data for one in some]
+        expected, got = (
+            evaluate(program.rules, given, engine=EmbeddedEngine(modules=modules)).result
+            for modules in (False, True)
+        )
+        assert got.visible() == expected.visible()
+        assert got.derived_counts() == expected.derived_counts()
+
+
+@pytest.mark.parametrize("limit", ["_MOST_BYTES", "_PRODUCT"])
+def test_compositions_too_large_for_sets_are_left_to_the_machine(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if limit == "_PRODUCT":
+        monkeypatch.setattr(chains, "_PRODUCT_AT_LEAST", 0)
+        monkeypatch.setattr(chains, "_PRODUCT_PER_ROW", 0)
+    else:
+        monkeypatch.setattr(chains, limit, 0)
+    monkeypatch.setattr(chains, "_Sets", refused)
+    for seed in range(3):
+        agrees(seed, COMPOSITIONS["relations outside composed"] + " p(a, b) . q(b, c) . e(c, c) . q(c, a) .")
+
+
+def test_a_limit_of_facts_stops_compositions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "_WORDS_AT_ONCE", 1)
+    monkeypatch.setattr(chains._Sets, "write", refused)
+    kb = KnowledgeBase(EmbeddedEngine(), Settings(limits=Limits(facts=100)))
+    change = kb.change()
+    change.add_rules(COMPOSITIONS["same generation"])
+    change.add_facts([(n, (3 * n + 1) % 40) for n in range(40)], "q")
+    change.add_facts([(n, (n + 1) % 40) for n in range(40)], "p")
+    with pytest.raises(LimitReached):
+        kb.apply(change.collected())
+
+
+@pytest.mark.parametrize("terms_per_row", [0, 1 << 40], ids=["sorted", "flags"])
+def test_compositions_are_the_same_sorted_or_flagged(
+    terms_per_row: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chains, "_TERMS_PER_ROW", terms_per_row)
+    for seed in range(3):
+        agrees(seed, COMPOSITIONS["points-to"])
+
+
 @pytest.mark.parametrize("terms_per_row", [0, 1 << 40], ids=["sorted", "flags"])
 def test_a_column_is_the_same_sorted_or_flagged(terms_per_row: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modules, "_TERMS_PER_ROW", terms_per_row)
+    monkeypatch.setattr(table, "_TERMS_PER_ROW", terms_per_row)
+    monkeypatch.setattr(table, "_LEAST_TERMS", 0)
     for seed in range(5):
         for name in ("class", "first column", "second column", "column of three"):
             agrees(seed, COPIES[name])

@@ -110,3 +110,44 @@ def _asked(old: Segment, new: Segment) -> list[float]:
 
 def _rows(count: int) -> NDArray[np.int32]:
     return np.repeat(2 * np.arange(count, dtype=np.int32), 2).reshape(-1, 2)
+
+
+_RING = """
+r1: p(X, Y) :- q(X, Y) .
+r2: s(X, Y) :- p(X, Y) .
+r3: p(X, Y) :- s(X, Y) .
+r4: t(X, Z) :- s(X, Y), s(Y, Z) .
+"""
+
+
+def test_nodes_that_read_what_a_split_node_still_derives_are_not_visited() -> None:
+    kb = KnowledgeBase(EmbeddedEngine(strategy="recompute"), Settings())
+    with kb.change() as change:
+        change.add_rules(_RING)
+        change.add_facts([("q", n, (n * 7) % 11) for n in range(20)])
+    for merge in (False, True):
+        before = {id(t): t for s in _segments(kb).values() for r, t in s.tables.items() if r.name == "s"}
+        with kb.change() as change:
+            if merge:
+                change.add_rules("r3: p(X, Y) :- s(X, Y) .")
+            else:
+                change.remove_rules("r3")
+        visited = {rule for node in change.report.nodes for rule in node.rules}
+        assert "r2" in visited
+        assert "r4" not in visited
+        assert not change.report.inserted | change.report.deleted
+        after = [t for s in _segments(kb).values() for r, t in s.tables.items() if r.name == "s"]
+        assert [id(table) for table in after] == list(before)
+        assert kb.verify().ok
+
+
+def test_a_recomputed_table_with_as_many_other_rows_replaces_the_old_one() -> None:
+    kb = KnowledgeBase(EmbeddedEngine(strategy="recompute"), Settings())
+    with kb.change() as change:
+        change.add_rules(_RING)
+        change.add_facts([("q", n, n + 1) for n in range(20)])
+    with kb.change() as change:
+        change.remove_facts([("q", 4, 5)])
+        change.add_facts([("q", 4, 6)])
+    assert {node.counted() for node in change.report.nodes} != {(0, 0)}
+    assert kb.verify().ok

@@ -9,7 +9,8 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
-from zodiacedge.engine.embedded.maintain import projection, propagate
+from zodiacedge.engine.embedded.maintain import propagate
+from zodiacedge.engine.embedded.maintain.shapes import projection
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 

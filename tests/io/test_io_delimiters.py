@@ -66,8 +66,26 @@ def test_a_table_of_one_column_with_another_delimiter_gets_a_warning(
 
 @pytest.mark.parametrize(
     ("name", "text"),
+    [("p.csv", "turbine,air temp\nwt1,-3.5\nwt2,4\n"), ("p.tsv", "wt\tn\n<a>\t1e3\n")],
+)
+def test_a_first_row_that_looks_like_names_of_columns_gets_a_warning(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    rows, report = load(tmp_path / name, text)
+    (warning,) = report.warnings
+    assert (warning.code, warning.severity) == ("W027", "warning")
+    assert f"{name} is read as a fact, and looks like names of columns" in warning.message
+    assert len(rows) == len(text.splitlines())
+    assert not read_all(tmp_path / name, header=True)[1].warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
     [
         ("p.csv", ""),
+        ("p.csv", "wt1,wt2\nwt2,wt3\n"),
+        ("p.csv", "wt1,93\nwt2,55\n"),
+        ("p.csv", "turbine,air\nwt1\n"),
         ("p.csv", "true\n"),
         ("p.csv", "a;b,c\n"),
         ("p.csv", "a;b\nc\n"),

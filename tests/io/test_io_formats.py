@@ -278,7 +278,7 @@ def test_a_moment_beyond_the_calendar_is_a_bad_row() -> None:
         pa.array([{"a": 1}]),
         pa.array([b"x"]),
         pa.array([None]),
-        pa.array([1], pa.duration("s")),
+        pa.array([1], pa.time32("s")),
     ],
 )
 def test_a_column_that_holds_no_terms_is_refused_by_its_name(column: pa.Array, tmp_path: Path) -> None:

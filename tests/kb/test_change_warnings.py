@@ -66,3 +66,72 @@ def test_the_rule_that_closes_a_recursion_may_be_another_than_the_one_that_compu
 ) -> None:
     assert warnings(kb, "a(X) :- b(X) .") == []
     assert warnings(kb, "b(Y) :- a(X), Y := X * 2 .") == ["W025:1"]
+
+
+IRI_FACTS = "@prefix ex: <http://e/> . ex:temp(ex:wt1, 31) . ex:Turbine(ex:wt1) ."
+
+
+def test_a_predicate_with_the_local_name_of_a_stored_one_is_a_mistake(kb: ze.KnowledgeBase) -> None:
+    assert warnings(kb, f"{IRI_FACTS}\nhot(X) :- temp(X, T), T > 30 .") == ["W026:2"]
+    assert warnings(kb, "big(X) :- temp(X, T), turbine(X), T > 90 .") == ["W026:1", "W026:1"]
+    assert warnings(kb, "big(X) :- ex:temp(X, T), T > 90 .") == []
+
+
+def test_facts_of_a_namesake_may_come_after_the_rule(kb: ze.KnowledgeBase) -> None:
+    assert warnings(kb, "hot(X) :- temp(X, T), T > 30 .\nwarm(X) :- temp(X, T), T > 20 .") == []
+    assert warnings(kb, IRI_FACTS) == ["W026:1"]
+    # The next facts of the same predicate are no news.
+    assert warnings(kb, "ex:temp(ex:wt2, 32) .") == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "facts"),
+    [
+        ("hot(X) :- temp(X, T), T > 30 .", f"{IRI_FACTS} temp(a, 5) ."),
+        ("hot(X) :- temp(X, T), T > 30 . temp(a, 5) .", IRI_FACTS),
+        ("hot(X) :- temp(X, T), T > 30 . temp(X, T) :- t(X, T) .", IRI_FACTS),
+        ("<http://e/temp>(X, T) :- temp(X, T) .", IRI_FACTS),
+        ("hot(X) :- temp(X, T), T > 30 .  # lint: ignore W026", IRI_FACTS),
+        ("p(X) :- turbine(X) . rdf:type(X, C) :- kind(X, C) .", IRI_FACTS),
+        ("p(X) :- q(X), s(X, _) .", "@prefix ex: <http://e/> . ex:r(ex:a) ."),
+    ],
+)
+def test_facts_without_a_misled_rule_are_no_mistake(kb: ze.KnowledgeBase, rules: str, facts: str) -> None:
+    assert warnings(kb, rules) == []
+    assert warnings(kb, facts) == []
+
+
+def test_a_query_of_a_namesake_says_what_is_there(kb: ze.KnowledgeBase) -> None:
+    warnings(kb, f"{IRI_FACTS} hot(X) :- temp(X, T), T > 30 .")
+    for query in ("temp(X, T)", "turbine(X)", "ex:hot(X), ex:temp(X, _)", "not <https://e/temp>(ex:wt1, 3)"):
+        (warning,) = kb.query(query).warnings
+        assert warning.code == "W026"
+    assert kb.query("temp(X, T)").warnings[0].message == (
+        "no fact or rule has temp/2; did you mean <http://e/temp>?"
+    )
+    assert kb.query("ex:temp(X, T), hot(X)").warnings == ()
+
+
+@pytest.mark.parametrize("engine", ["reference", "embedded"])
+def test_warnings_are_told_before_the_evaluation_that_they_are_about(engine: str) -> None:
+    told: list[str] = []
+    kb = ze.open(
+        engine=engine, limits=ze.Limits(facts=50), warn=lambda found: told.extend(w.code for w in found)
+    )
+    with pytest.raises(ze.ZodiacError) as refused, kb.change() as c:
+        c.add_rules("n(0) .  n(Y) :- n(X), Y := X + 1 .")
+    assert refused.value.diagnostics[0].code == "E001"
+    assert told == ["W025"]
+    assert [w.code for w in kb.dry_run(add_rules="p(X) :- q(X, Y) .").warnings] == told[1:] == ["W020"]
+
+
+def test_a_store_that_is_opened_again_tells_no_warnings_of_its_log(tmp_path: Path) -> None:
+    told: list[ze.Diagnostic] = []
+    writer = ze.open(tmp_path / "s", create=True, warn=told.extend)
+    with writer.change() as c:
+        c.add_rules("p(X) :- q(X, Y) .  q(a, b) .")
+    assert [w.code for w in told] == ["W020"]
+    # The writer is not closed, so the log has not been flushed.
+    assert ze.open(tmp_path / "s", read_only=True, warn=told.extend).version == 1
+    assert len(told) == 1
+    writer.close()

@@ -621,3 +621,40 @@ def test_a_query_on_an_unknown_predicate_names_the_nearest(kb: KnowledgeBase, as
     change(kb, "r(a, b) . foo(a, b) . Foo(a, b) .")
     (warning,) = kb.query(f"?- {asked}(X, Y) .").warnings
     assert (warning.code, warning.note) == ("W004", f"did you mean {meant}?")
+
+
+def test_all_errors_of_a_text_are_raised_together(kb: KnowledgeBase) -> None:
+    text = (
+        "p(X, Y) :- q(X) .\nr(X :- s(X) .\n"
+        "w(X) :- m(X, Y), not w(Y) .\nr1: ok(X) :- q(X), q(X, Y) .\nr1: ok(X) :- m(X) ."
+    )
+    with pytest.raises(SyntaxProblem) as problem:
+        change(kb, text)
+    assert [d.code for d in problem.value.diagnostics] == ["C001", "L001", "G001", "C010"]
+    assert kb.version == 0
+
+
+@pytest.mark.parametrize("call", ["add_rules", "remove_rules", "sync_rules", "add_facts", "remove_facts"])
+@pytest.mark.parametrize("text", ["farm.rules", "rules/my farm.rules", "../data.csv", "C:\\\\farm.nt"])
+def test_the_name_of_a_file_is_no_program(kb: KnowledgeBase, call: str, text: str) -> None:
+    cure = "call load" if call.endswith("facts") else "give it as Path"
+    with pytest.raises(UsageProblem, match="U013: expected a program text, found a file name") as problem:
+        getattr(kb.change(), call)(text)
+    assert problem.value.diagnostics[0].note == f"to read the file, {cure}({text!r})"
+
+
+@pytest.mark.parametrize("text", ["", "# see farm.rules", "// see farm.rules", "p(a.b) .", "p(a).%q"])
+def test_a_program_text_is_no_name_of_a_file(kb: KnowledgeBase, text: str) -> None:
+    try:
+        kb.change().add_rules(text)
+    except SyntaxProblem:
+        assert "(" in text
+
+
+def test_a_knowledge_base_shows_its_size(kb: KnowledgeBase) -> None:
+    name = kb.engine
+    assert repr(kb) == f"<KnowledgeBase, engine {name}, version 0: 0 rules, 0 explicit facts>"
+    change(kb, "p(X) :- q(X) . q(a) . q(b) . q(c) .")
+    with kb.change() as c:
+        c.remove_facts("q(a) . q(x) .")
+    assert repr(kb) == f"<KnowledgeBase, engine {name}, version 2: 1 rule, 2 explicit facts>"

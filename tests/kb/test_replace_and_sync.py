@@ -42,14 +42,13 @@ def test_a_rule_under_another_label_replaces_none(kb: ze.KnowledgeBase) -> None:
         (
             "C015",
             "the rule that is to replace r2 is there already, as r1",
-            "remove r1 first, in a change of its own: r1: a(X) :- b(X) .",
+            "remove r1 in the same change: r1: a(X) :- b(X) .",
         )
     ]
     with kb.change() as c:
         c.remove_rules("r1")
-    with kb.change() as c:
         c.add_rules("r2: a(Y) :- b(Y) .", replace=True)
-    assert rules(kb) == ["r2: a(Y) :- b(Y) ."]
+    assert rules(kb) == ["r2: a(X) :- b(X) ."]
 
 
 def test_an_unlabelled_rule_replaces_none(kb: ze.KnowledgeBase) -> None:
@@ -60,7 +59,7 @@ def test_an_unlabelled_rule_replaces_none(kb: ze.KnowledgeBase) -> None:
         "C015",
         "the rule that is to replace r2 is there already, without a label",
     )
-    assert note == "remove that rule by its text first, in a change of its own: d(X) :- a(X) ."
+    assert note == "remove that rule by its text in the same change: d(X) :- a(X) ."
 
 
 def test_one_rule_cannot_replace_those_of_two_labels(kb: ze.KnowledgeBase) -> None:
@@ -75,10 +74,75 @@ def test_a_new_label_for_a_rule_in_force_replaces_nothing(kb: ze.KnowledgeBase) 
     assert rules(kb) == ["r1: a(X) :- b(X) .", "r2: c(X) :- a(X) ."]
 
 
-def test_sync_keeps_the_label_that_a_rule_is_in_force_under(kb: ze.KnowledgeBase) -> None:
+def test_sync_gives_a_rule_that_stays_the_label_of_the_text(kb: ze.KnowledgeBase) -> None:
+    before = kb.facts()
+    with kb.change() as c:
+        c.sync_rules("r9: a(Y) :- b(Y) . c(X) :- a(X) .")
+    report = c.report
+    assert [(a.label, b.label) for a, b in report.relabelled] == [("r1", "r9"), ("r2", "")]
+    assert (report.warnings, len(report.inserted), len(report.deleted)) == ((), 0, 0)
+    assert kb.facts() == before
+    assert rules(kb) == ["c(X) :- a(X) .", "r9: a(X) :- b(X) ."]
+    assert [kb.graph().rule(key).label for node in kb.graph().order for key in node.rules] == ["r9", ""]
+    assert kb.verify().ok
+
+
+def test_a_new_label_costs_no_evaluation() -> None:
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_rules(RULES)
     with kb.change() as c:
         c.sync_rules("r9: a(X) :- b(X) . r2: c(X) :- a(X) .")
-    assert (c.report.warnings, c.report.rules_added, c.report.rules_removed) == ((), (), ())
+    assert c.report.nodes == ()
+    with kb.change() as c:
+        c.add_facts("b(2) .")
+    assert {node.rules for node in c.report.nodes} == {("r9",), ("r2",)}
+
+
+def test_sync_gives_labels_of_rules_that_stay_to_others(kb: ze.KnowledgeBase) -> None:
+    with kb.change() as c:
+        c.sync_rules("r2: a(X) :- b(X) . r1: c(X) :- a(X) .")
+    assert rules(kb) == ["r1: c(X) :- a(X) .", "r2: a(X) :- b(X) ."]
+    with kb.change() as c:
+        c.sync_rules("r1: d(X) :- b(X) . r3: a(X) :- b(X) . r2: c(X) :- a(X) .")
+    assert rules(kb) == ["r1: d(X) :- b(X) .", "r2: c(X) :- a(X) .", "r3: a(X) :- b(X) ."]
+    assert [rule.label for rule in c.report.rules_added if rule.head.predicate.name == "d"] == ["r1"]
+    assert [(a.label, b.label) for a, b in c.report.relabelled] == [("r2", "r3"), ("r1", "r2")]
+    with kb.change() as c:
+        c.remove_rules("r3")
+    assert rules(kb) == ["r1: d(X) :- b(X) .", "r2: c(X) :- a(X) ."]
+
+
+def test_sync_refuses_one_label_for_two_rules_that_stay(kb: ze.KnowledgeBase) -> None:
+    ((code, message, _),) = refused(kb, "r9: a(X) :- b(X) . r9: c(X) :- a(X) .", sync=True)
+    assert (code, message) == ("C010", "the label r9 is in use")
+    ((code, message, _),) = refused(kb, "r2: a(X) :- b(X) . r2: c(X) :- a(X) .", sync=True)
+    assert (code, message) == ("C010", "the label r2 is in use")
+
+
+def test_a_rule_that_is_removed_and_added_gets_the_label_that_it_is_added_with(kb: ze.KnowledgeBase) -> None:
+    with kb.change() as c:
+        c.remove_rules("r1")
+        c.add_rules("first: a(X) :- b(X) .")
+    assert rules(kb) == ["first: a(X) :- b(X) .", "r2: c(X) :- a(X) ."]
+    change = kb.change()
+    change.remove_rules("first")
+    change.add_rules("r2: a(X) :- b(X) .")
+    with pytest.raises(CheckProblem) as problem, change:
+        pass
+    assert [d.code for d in problem.value.diagnostics] == ["C010"]
+
+
+def test_a_dry_run_shows_new_labels_and_gives_none(kb: ze.KnowledgeBase) -> None:
+    change = kb.change()
+    change.sync_rules("r9: a(X) :- b(X) . c(X) :- a(X) .")
+    report = change.dry_run()
+    line = "rules: 0 added, 0 removed, 2 relabelled (r1 is r9, r2 is c(X) :- a(X))"
+    assert line in str(report).splitlines()
+    assert report.to_dict()["rules_relabelled"] == [
+        ["r1: a(X) :- b(X) .", "r9: a(X) :- b(X) ."],
+        ["r2: c(X) :- a(X) .", "c(X) :- a(X) ."],
+    ]
     assert rules(kb) == ["r1: a(X) :- b(X) .", "r2: c(X) :- a(X) ."]
 
 

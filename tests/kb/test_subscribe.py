@@ -266,10 +266,15 @@ def test_a_number_at_the_end_of_an_iri_is_no_arity(kb: KnowledgeBase, asked: str
     assert [notice.inserted for notice in told] == [{fact("http://e/p/2", A)}]
 
 
-@pytest.mark.parametrize("asked", [5, ("p",), ("p", "1"), b"p"])
+@pytest.mark.parametrize("asked", [5, ("p",), ("p", "1"), b"p", "hot/x", "hot/", "hot(X)", "rdf:hot/x"])
 def test_what_names_no_predicate_is_refused(kb: KnowledgeBase, asked: object) -> None:
     with pytest.raises(UsageProblem, match="U013: expected a predicate, found"):
         kb.subscribe(asked, print)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("asked", ["unknown", "hot/1", "rdf:hot/1", "http://e/hot/x", "<hot/x>", "urn:a/x"])
+def test_a_predicate_need_not_exist_yet(kb: KnowledgeBase, asked: str) -> None:
+    assert kb.subscribe(asked, print).active
 
 
 def test_what_cannot_be_called_does_not_subscribe(kb: KnowledgeBase) -> None:

@@ -42,7 +42,7 @@ def change(kb: KnowledgeBase, rules: str = "", facts: str = "", without: str = "
             c.add_facts(facts)
         if without:
             c.remove_facts(without)
-    return c.report.inserted
+    return frozenset(c.report.inserted)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

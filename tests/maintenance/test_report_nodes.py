@@ -7,6 +7,7 @@ import pytest
 import zodiacedge as ze
 from zodiacedge.engine.api import Engine, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -53,3 +54,21 @@ def test_a_node_without_rules_is_told_as_dropped(engine: str) -> None:
     node = change.report.nodes[0]
     assert (node.rules, node.strategy, node.facts) == (("c",), "dropped", 0)
     assert "dropped 1" in str(change.report)
+
+
+def test_a_node_that_needs_no_choice_has_no_expected_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def maintain(choice: ElasticChoice, *_given: object, **_options: object) -> None:
+        choice.expected = 1.0
+
+    kb = KnowledgeBase(EmbeddedEngine(), Settings())
+    with kb.change() as change:
+        change.add_rules("r1: p(X, Y) :- q(X, Z), q(Z, Y) .  r2: s(X, Y) :- p(X, Y) .")
+        change.add_facts([("q", 1, 2)])
+    monkeypatch.setattr(ElasticChoice, "recompute_reason", maintain)
+    monkeypatch.setattr(ElasticChoice, "begin", lambda *_given: None)
+    for number in range(2, 5):
+        # The last change finds hash sets: r2 copies the row that changed, and nothing is to be chosen.
+        with kb.change() as change:
+            change.add_facts([("q", number, number + 1)])
+    assert [(node.rules, node.expected) for node in change.report.nodes] == [(("r1",), 1.0), (("r2",), 0.0)]
+    assert {node.strategy for node in change.report.nodes} == {"maintained"}

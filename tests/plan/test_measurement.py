@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ import zodiacedge as ze
 from strategies import Seeded, evaluate_program, random_program
 from zodiacedge.engine.api import MeasuresPlans, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
+from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.language.ast import Query, Variable
 from zodiacedge.language.safety import resolve
@@ -19,6 +22,8 @@ from zodiacedge.plan.order import NoStatistics
 from zodiacedge.plan.variants import plans
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zodiacedge.language.ast import Rule
     from zodiacedge.plan.algebra import Plan
 
@@ -97,6 +102,31 @@ def test_rows_are_right_where_python_computes_values() -> None:
         change.add_rules("r: p(X, Y) :- e(X, X), Y := func:next(X) .")
         change.add_facts("e(1, 1) . e(2, 2) . e(3, 3) .")
     assert rows(measured(kb, "r").steps) == [3, 3]
+
+
+def test_what_a_first_run_costs_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "zodiacedge.engine.embedded.evaluate.measure"
+    clock = [0]
+
+    def slow_at_first(call: Callable[..., object]) -> Callable[..., object]:
+        costs = iter([1_000_000])
+
+        def run(*given: object) -> object:
+            clock[0] += next(costs, 1)
+            return call(*given)
+
+        return run
+
+    kb = evaluated(
+        "r: n(X, N) :- g(X), AGGREGATE(e(X, Y), Y > 1) ON X WITH COUNT(Y) AS N . g(1) .", e=[(1, 2)]
+    )
+    monkeypatch.setattr(NodeEvaluation, "aggregate_rows", slow_at_first(NodeEvaluation.aggregate_rows))
+    monkeypatch.setattr(f"{module}.execute", slow_at_first(execute))
+    monkeypatch.setattr(f"{module}.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    found = measured(kb, "r")
+    assert clock[0] > 2_000_000
+    assert [count.seconds for count in (*found.inner, *found.steps)] == [1, 1, 1, 1]
+    assert found.seconds == 2
 
 
 def test_a_rule_without_facts_reaches_no_further_step() -> None:

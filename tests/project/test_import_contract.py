@@ -38,6 +38,12 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     assert done.stdout.strip() == ""
 
 
+def test_a_stream_of_the_embedded_engine_loads_no_session_of_spark() -> None:
+    script = "import sys, zodiacedge.pipeline.stream; print('zodiacedge.engine.spark.cluster' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def _is_module(path: Path) -> bool:
     return (path.suffix == ".py" and path.name != "__init__.py") or (path / "__init__.py").exists()
 

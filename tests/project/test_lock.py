@@ -28,12 +28,16 @@ def locked() -> dict[str, list[tuple[str, int]]]:
 def asked() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     table = project["project"]
-    asked = [
-        *table["dependencies"],
-        *table["optional-dependencies"]["dev"],
-        *project["build-system"]["requires"],
-    ]
-    return [Requirement(text) for text in asked]
+    extras = table["optional-dependencies"]
+    waiting = [*table["dependencies"], *extras["dev"], *project["build-system"]["requires"]]
+    found = []
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        if requirement.name == table["name"]:
+            waiting += [text for extra in requirement.extras for text in extras[extra]]
+        else:
+            found.append(requirement)
+    return found
 
 
 def test_every_pin_has_a_hash() -> None:

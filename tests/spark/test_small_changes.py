@@ -132,7 +132,7 @@ def test_what_leads_too_far_is_not_looked_up(make_engine: Callable[[Options], Sp
 def test_random_sessions_on_what_is_looked_up(
     seed: int, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    follow(seed, make_engine(Options(look_up_from=-1, whole_rows=seed % 2 * 5)))
+    follow(seed, make_engine(Options(look_up_from=0, whole_rows=seed % 2 * 5)))
 
 
 @pytest.mark.soak

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.engine.spark.streaming.file_stream import FileBatch
+    from zodiacedge.io.file_batch import FileBatch
 
 __all__ = ["bucket", "endpoint", "farm", "landing"]
 

@@ -46,8 +46,7 @@ MODULES = (
 )
 # By plans a rule costs several jobs: one that many tests have with every run, all of them with the long ones.
 _ALWAYS = slice(2, 3)
-_AT_ONCE = 40
-_MOST_PROGRAMS = 480
+_SHARES = 12
 # A relation has at most 128 on the embedded engine.
 _MOST_COLUMNS = 100
 
@@ -150,17 +149,13 @@ def test_constants_by_plans(make_engine: Callable[[Options], SparkEngine]) -> No
     "some",
     [
         _ALWAYS,
-        *(
-            pytest.param(slice(start, start + _AT_ONCE), marks=pytest.mark.soak)
-            for start in range(0, _MOST_PROGRAMS, _AT_ONCE)
-        ),
+        *(pytest.param(slice(share, None, _SHARES), marks=pytest.mark.soak) for share in range(_SHARES)),
     ],
     ids=str,
 )
 def test_operands_errors_and_folds_by_plans(
     some: slice, make_engine: Callable[[Options], SparkEngine]
 ) -> None:
-    assert len(combined()) <= _MOST_PROGRAMS
     assert combined()[some]
     agree(make_engine(Options(strategy="rounds")), in_and_out(combined()[some]))
 

@@ -515,3 +515,45 @@ def test_a_rollback_over_several_changes_warns_of_nothing(place: Path) -> None:
         assert (report.rules_added, report.rules_removed) == ((), ())
         assert (report.facts_added, report.facts_removed) == (0, 1)
         assert kb.facts() == kb.at(1).facts()
+
+
+def test_a_store_shows_where_it_is_and_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "s.zodiac"
+    with ze.open(path, create=True) as kb:
+        for text in ("q(a) . q(b) .", "p(X) :- q(X) . q(c) ."):
+            with kb.change() as c:
+                c.add_rules(text)
+        shown = f"<StoredKnowledgeBase {path}, engine embedded, version 2: 1 rule, 3 explicit facts>"
+        assert repr(kb) == shown
+        assert repr(kb.at(1)).endswith("version 1: 0 rules, 2 explicit facts>")
+    with ze.open(path) as kb:
+        assert repr(kb) == shown
+
+
+def test_prefixes_of_the_knowledge_base_are_kept_with_the_next_change(place: Path) -> None:
+    with ze.open(place, create=True) as kb:
+        kb.add_prefixes([("ex", "http://e/")])
+        kb.flush()
+        assert (kb.version, ze.open(place, read_only=True).prefixes) == (0, {})
+        with kb.change() as c:
+            c.add_facts("p(a) .")
+        # The log has it, whether it is flushed or not.
+        assert kb.log()[-1].prefixes == {"ex": "http://e/"}
+        assert ze.open(place, read_only=True).prefixes == {"ex": "http://e/"}
+    assert ze.open(place, read_only=True).prefixes == {"ex": "http://e/"}
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_a_rollback_gives_prefixes_their_meaning_back(place: Path, *, flushed: bool) -> None:
+    with ze.open(place, create=True) as kb:
+        for number, base in enumerate(("http://a/", "http://b/", "http://c/")):
+            with kb.change() as c:
+                c.add_rules(f"@prefix ex: <{base}> . @prefix n{number}: <http://n/> . p({number}) .")
+            if flushed:
+                kb.flush()
+        report = kb.rollback(2)
+        assert [w.code for w in report.warnings] == ["W019"]
+        assert kb.prefixes["ex"] == "http://b/"
+        # One that was declared since stays.
+        assert "n2" in kb.prefixes
+    assert ze.open(place, read_only=True).prefixes["ex"] == "http://b/"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -9,11 +11,15 @@ import pytest
 
 import zodiacedge as ze
 from store.conftest import abandon, code
+from strategies.waiting import SECONDS, until
+from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.kb.change import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from zodiacedge.engine.api import Progress
 
 SEVERAL = ("edge(d, e) .", "edge(e, f) .", "node(n1) .")
 
@@ -122,12 +128,96 @@ def test_a_subscriber_that_fails_does_not_lose_later_versions(
         failing = reader.subscribe(None, lambda _: 1 / 0)
         for facts in SEVERAL:
             add(writer, facts)
-        with pytest.raises(ExceptionGroup):
+        notices: list[ze.Notice] = []
+        reader.subscribe(None, notices.append)
+        with pytest.raises(ExceptionGroup) as caught:
             reader.refresh()
-        assert reader.version == 4
-        failing.cancel()
-        assert len(reader.refresh()) == 2
+        assert len(caught.value.exceptions) == 3
+        assert [notice.version for notice in notices] == [4, 5, 6]
         assert same(reader, writer)
+        failing.cancel()
+        assert reader.refresh() == ()
+
+
+def test_a_reader_in_another_thread_sees_the_version_before_or_the_newest(
+    farm: Path, writer: ze.StoredKnowledgeBase
+) -> None:
+    with ze.open(farm, read_only=True, strict=True) as reader, ThreadPoolExecutor(1) as pool:
+        asked: list[Future[tuple[int, int]]] = []
+        unlocked: set[tuple[int, int, bool]] = set()
+
+        def read() -> tuple[int, int]:
+            with reader.reading():
+                return reader.version, len(reader.explicit)
+
+        def progress(_: Progress) -> None:
+            unlocked.add((reader.version, len(reader.rules), reader.settings.strict))
+            asked.append(pool.submit(read))
+            until(lambda: reader._engine_lock.wanted)
+
+        before = read()
+        rules = len(reader.rules)
+        for number, facts in enumerate(SEVERAL):
+            with writer.change() as c:
+                c.add_rules(f"{facts} again{number}(X) :- node(X) .")
+        reader._settings = replace(reader.settings, progress=progress)
+        reader.refresh()
+        seen = [future.result(SECONDS) for future in asked]
+        newest = writer.version, len(writer.explicit)
+        assert seen[0] == before
+        assert seen[-1] == newest == read()
+        assert set(seen) == {before, newest}
+        assert unlocked == {(before[0], rules, True)}
+
+
+def test_a_refresh_waits_for_a_block_that_reads(farm: Path, writer: ze.StoredKnowledgeBase) -> None:
+    with ze.open(farm, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
+        before = reader.version, reader.facts()
+        for facts in SEVERAL:
+            add(writer, facts)
+        with reader.reading():
+            refreshed = pool.submit(reader.refresh)
+            until(lambda: reader._engine_lock.wanted)
+            assert (reader.version, reader.facts()) == before
+        assert len(refreshed.result(SECONDS)) == 3
+        assert same(reader, writer)
+
+
+def test_a_record_that_is_not_reproduced_leaves_the_version_before_it(
+    farm: Path, writer: ze.StoredKnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices: list[ze.Notice] = []
+    with ze.open(farm, read_only=True) as reader:
+        reader.subscribe(None, notices.append)
+        for facts in SEVERAL:
+            add(writer, facts)
+        counts = EmbeddedPersistence.counts_after
+        taken = iter([0, 1])
+        monkeypatch.setattr(
+            EmbeddedPersistence,
+            "counts_after",
+            lambda *given: (counts(*given)[0] + next(taken), counts(*given)[1]),
+        )
+        with pytest.raises(ze.ZodiacError) as caught:
+            reader.refresh()
+        monkeypatch.undo()
+        assert code(caught.value) == "D010"
+        assert (reader.version, [notice.version for notice in notices]) == (4, [4])
+        assert reader.verify().ok
+        assert [report.version_after for report in reader.refresh()] == [5, 6]
+        assert same(reader, writer)
+
+
+def test_prefixes_of_a_reader_stay_until_a_change_declares_them(
+    farm: Path, writer: ze.StoredKnowledgeBase
+) -> None:
+    with ze.open(farm, read_only=True) as reader:
+        reader.add_prefixes([("own", "http://own/"), ("ex", "http://here/")])
+        add(writer, "@prefix ex: <http://e/> . node(ex:n1) .")
+        writer.flush()
+        writer.vacuum(timedelta(0))
+        reader.refresh()
+        assert reader.prefixes == {**writer.prefixes, "own": "http://own/"}
 
 
 def test_a_subscriber_of_a_reader_cannot_change_it(farm: Path, writer: ze.StoredKnowledgeBase) -> None:

@@ -10,7 +10,8 @@ that are drawn for one `Schema` can stand together, so any mix of them is a lega
 In reading order: `dice`, `schema` (predicates, levels, columns), `rules` (one random rule as text),
 `programs`, `changes`, `evaluation` (from text or a random program to a materialisation), `brute` (a
 second, dumb evaluator), `asp` (the same for clingo), `lifting` (constants from facts),
-`scale` (how many examples).
+`scale` (how many examples), `timed` (sessions with a clock),
+`lockstep` (changes on two engines).
 """
 
 from strategies.brute import Brute

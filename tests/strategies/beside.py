@@ -69,8 +69,8 @@ def played(engine: Engine, changes: Iterable[Change]) -> tuple[Seen, ...]:
             Seen(
                 kb.facts(),
                 kb.explicit,
-                report.inserted,
-                report.deleted,
+                frozenset(report.inserted),
+                frozenset(report.deleted),
                 report.net_counts(),
                 kb.derived(),
                 {rules: kb.state.segment(rules) for rules in nodes},

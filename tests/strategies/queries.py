@@ -22,6 +22,7 @@ from zodiacedge.language.ast import (
     Conjunct,
     Expression,
     Negation,
+    Now,
     Query,
     Unary,
     Variable,
@@ -148,5 +149,7 @@ def _written(expression: Expression, leaf: Leaf) -> Expression:
             return replace(expression, left=_written(left, leaf), right=_written(right, leaf))
         case Call(args=args):
             return replace(expression, args=tuple(_written(arg, leaf) for arg in args))
+        case Now():
+            return expression
         case _:
             return leaf(expression)

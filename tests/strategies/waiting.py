@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 
 
-def until(condition: Callable[[], object]) -> None:
+def until(condition: Callable[[], object], seconds: float = SECONDS) -> None:
     """Return when a condition holds."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise TimeoutError

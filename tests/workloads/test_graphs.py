@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from zodiacedge_bench.workloads.graphs import Workload
 
 
-@pytest.mark.parametrize("name", graphs.SMALL)
+_SMALL = {**graphs.SMALL, **graphs.SMALL_ROUNDS}
+
+
+@pytest.mark.parametrize("name", _SMALL)
 @pytest.mark.parametrize("iris", [False, True])
 def test_the_reference_evaluator_finds_the_small_counts(name: str, *, iris: bool) -> None:
-    workload = graphs.SMALL[name]()
+    workload = _SMALL[name]()
     assert derived(workload.rules, workload, iris=iris) == workload.derived
 
 
@@ -54,7 +57,9 @@ def test_the_large_closures_have_as_many_facts_as_they_say() -> None:
         assert {"path": paths(workload)} == workload.derived
 
 
-@pytest.mark.parametrize("make", [graphs.same_generation, graphs.small_same_generation])
+@pytest.mark.parametrize(
+    "make", [graphs.same_generation, graphs.small_same_generation, graphs.large_same_generation]
+)
 def test_a_generation_is_a_level_of_the_tree(make: Callable[[], Workload]) -> None:
     workload = make()
     level = {0: 0}
@@ -65,7 +70,19 @@ def test_a_generation_is_a_level_of_the_tree(make: Callable[[], Workload]) -> No
     assert sum(n * n for n in sizes.values()) - 1 == workload.derived["sameGeneration"]
 
 
-@pytest.mark.parametrize("make", [*graphs.SMALL.values(), *graphs.WORKLOADS.values()])
+@pytest.mark.parametrize(("make", "length"), [(graphs.side_closure, 60), (graphs.small_side_closure, 30)])
+def test_a_path_along_a_line_passes_through_open_nodes(make: Callable[[], Workload], length: int) -> None:
+    workload = make()
+    closed = set(workload.relations["closed"][:, 0].tolist())
+    nodes_after: dict[int, int] = {}
+    # Edges lead to later nodes of the same line: a bit for each of them.
+    for start, end in sorted(workload.relations["edge"].tolist(), reverse=True):
+        beyond = 0 if end in closed else nodes_after.get(end, 0)
+        nodes_after[start] = nodes_after.get(start, 0) | beyond | 1 << end % length
+    assert sum(bits.bit_count() for bits in nodes_after.values()) == workload.derived["path"]
+
+
+@pytest.mark.parametrize("make", [*_SMALL.values(), *graphs.WORKLOADS.values(), *graphs.ROUNDS.values()])
 def test_rules_and_counts_speak_of_the_same_predicates(make: Callable[[], Workload]) -> None:
     workload = make()
     rules = parse_program(workload.rules).rules

@@ -14,6 +14,7 @@ from zodiacedge_bench.measure.harness import WrongCountError, clocked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from zodiacedge.engine.api import NodeRun
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Fact
@@ -52,7 +53,7 @@ class Edit:
         run, report = clocked(transaction)
         inserted, deleted = report.net_counts()
         self._check(report)
-        return Committed(run, tuple(node.strategy for node in report.nodes), inserted, deleted)
+        return Committed(run, report.nodes, inserted, deleted, _moved(report.nodes))
 
     def _check(self, report: ChangeReport) -> None:
         # An edit without effect would be fast.
@@ -72,10 +73,17 @@ class Committed:
     """The time of an edit, and its net change."""
 
     run: Run
-    strategy: tuple[str, ...]
-    """The strategy of each visited hyper-node."""
+    nodes: tuple[NodeRun, ...]
+    """The visited hyper-nodes."""
     inserted: Counts
     deleted: Counts
+    moved: int = 0
+    """The number of facts that segments gained or lost, visible by another segment or not."""
+
+    @property
+    def strategy(self) -> tuple[str, ...]:
+        """The strategy of each visited hyper-node."""
+        return tuple(node.strategy for node in self.nodes)
 
     @property
     def grown(self) -> int:
@@ -86,6 +94,10 @@ class Committed:
     def changed(self) -> int:
         """The number of facts inserted or deleted, explicit ones included."""
         return sum(self.inserted.values()) + sum(self.deleted.values())
+
+
+def _moved(nodes: tuple[NodeRun, ...]) -> int:
+    return sum(sum(change) for node in nodes if (change := node.counted()) is not None)
 
 
 def _rows(facts: tuple[Fact, ...]) -> list[tuple[object, ...]]:

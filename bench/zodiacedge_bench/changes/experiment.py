@@ -18,6 +18,7 @@ from zodiacedge_bench.measure.live import knowledge_base, store_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from zodiacedge.engine.api import NodeRun
     from zodiacedge_bench.changes.edits import Committed, Edit
     from zodiacedge_bench.measure.fingerprint import Fingerprint
     from zodiacedge_bench.measure.harness import Run
@@ -42,6 +43,8 @@ class Step:
     published: Published = field(default_factory=Published)
     shown: bool = True
     """Whether the edit is measured, or only returns to the start."""
+    first: bool = False
+    """Whether no change before it built indexes that it can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,17 @@ class ChangeFigure:
     published: Published
     at: float = 0
     axis: str = ""
+    moved: int = 0
+    """The number of facts that segments gained or lost."""
+    first: bool = False
+    """Whether no change before it built indexes that it can use."""
+    slowest: NodeRun | None = None
+    """The hyper-node of the last run that took longest."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The least processor time of all runs."""
+        return min(run.cpu_seconds for run in self.runs)
 
     @property
     def best(self) -> Run:
@@ -103,6 +117,8 @@ class ChangeFigure:
             "cpu_seconds": self.best.cpu_seconds,
             "runs": [asdict(run) for run in self.runs],
             "net_facts": self.grown,
+            "moved_facts": self.moved,
+            "first": self.first,
             "strategy": list(self.strategy),
             "scratch_seconds": self.scratch.best.seconds,
             "scratch_cpu_seconds": self.scratch.best.cpu_seconds,
@@ -153,6 +169,9 @@ class Changes:
                 step.published,
                 experiment.at,
                 experiment.axis,
+                last.moved,
+                step.first,
+                max(last.nodes, key=lambda node: node.seconds, default=None),
             )
 
     def _trial(self, experiment: Experiment) -> list[_Timed]:

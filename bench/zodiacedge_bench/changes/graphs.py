@@ -31,7 +31,7 @@ def edges(task: Task) -> Iterator[Experiment]:
         edge = existing[number]
         rest = _with(task, f"without {format_atom(edge)}", [other for other in existing if other != edge])
         steps += [
-            Step(f"{format_atom(edge)} out", Edit(remove_facts=(edge,)), rest),
+            Step(f"{format_atom(edge)} out", Edit(remove_facts=(edge,)), rest, first=not steps),
             Step(f"{format_atom(edge)} in again", Edit(add_facts=(edge,)), task),
         ]
     known = set(existing)

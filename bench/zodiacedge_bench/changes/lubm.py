@@ -38,6 +38,6 @@ def rules(task: Task, *, small: bool) -> Iterator[Experiment]:
 
 def _out_and_in(task: Task, labels: tuple[str, ...], name: str) -> tuple[Step, Step]:
     return (
-        Step(f"{name} out", Edit(remove_rules=labels), task.without(*labels)),
+        Step(f"{name} out", Edit(remove_rules=labels), task.without(*labels), first=True),
         Step(f"{name} in", Edit(add_rules=task.rule_texts(*labels)), task),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.changes.edits import Edit
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 SMALL_TURBINES = 50
 _TURBINES = 200
+_CHANGED = (200, 800)
 _MORE = (10, 20, 30, 40, 50)
 _SINGLE = tuple((f"r{number}",) for number in range(1, 19))
 _SETS: tuple[Labels, ...] = (("r10", "r15", "r17"), ("r10", "r15", "r18"))
@@ -65,7 +68,7 @@ def ds1(*, small: bool) -> Iterator[Experiment]:
         task = paper_task(1, turbines)
         middle = turbines // 2
         fact = next(fact for fact in paper.ds1(turbines) if fact.args[0] == paper.turbine(middle))
-        changed = [_fact_steps(task, fact, turbines)]
+        changed: list[tuple[Step, ...]] = [_fact_steps(task, fact, paper.ds1(turbines), "link")]
         changed += [_rule_steps(task, (rule,), Published(), back=True) for rule in ("r1", "r2")]
         for steps in changed:
             yield Experiment("ds1", task.name, task, steps, turbines, "turbines")
@@ -87,6 +90,35 @@ def data(*, small: bool) -> Iterator[Experiment]:
         yield Experiment(
             "data", f"{task.name} and {percent} %", task, steps, percent, "percent more turbines"
         )
+
+
+def change(*, small: bool) -> Iterator[Experiment]:
+    """Delete and insert every single rule of each rule set and a fact of each relation, twice."""
+    for number, turbines in product((1, 2, 3), (SMALL_TURBINES,) if small else _CHANGED):
+        task = paper_task(number, turbines)
+        labels = [rule.label for rule in task.program]
+        for label in labels[:: len(labels) // 2] if small else labels:
+            rest = task.without(label)
+            out = Step(f"{label} out", Edit(remove_rules=(label,)), rest)
+            back = Step(f"{label} in", Edit(add_rules=task.rule_texts(label)), task)
+            yield Experiment("change", task.name, task, _twice(out, back))
+            yield Experiment(
+                "change",
+                task.name,
+                rest,
+                (replace(back, name=f"{back.name}, first", first=True), replace(out, shown=False)),
+            )
+        facts = paper.data_set(number, turbines)
+        for relation in dict.fromkeys(fact.relation for fact in facts):
+            own = [fact for fact in facts if fact.relation == relation]
+            yield Experiment(
+                "change", task.name, task, _twice(*_fact_steps(task, own[len(own) // 2], facts, relation))
+            )
+
+
+def _twice(out: Step, back: Step) -> tuple[Step, ...]:
+    first = replace(out, name=f"{out.name}, first", first=True)
+    return first, replace(back, name=f"{back.name} again"), replace(out, name=f"{out.name} again"), back
 
 
 def _few(sets: Mapping[Labels, Published]) -> dict[Labels, Published]:
@@ -121,10 +153,10 @@ def _rule_steps(task: Task, labels: Labels, published: Published, *, back: bool)
     )
 
 
-def _fact_steps(task: Task, fact: Fact, turbines: int) -> tuple[Step, ...]:
-    rest = [other for other in paper.ds1(turbines) if other != fact]
-    cut = Task(f"{task.name} without a link", task.text, lambda: rest, Expected())
+def _fact_steps(task: Task, fact: Fact, facts: list[Fact], name: str) -> tuple[Step, Step]:
+    rest = [other for other in facts if other != fact]
+    cut = Task(f"{task.name} without a {name}", task.text, lambda: rest, Expected())
     return (
-        Step("link out", Edit(remove_facts=(fact,)), cut),
-        Step("link in", Edit(add_facts=(fact,)), task),
+        Step(f"{name} out", Edit(remove_facts=(fact,)), cut),
+        Step(f"{name} in", Edit(add_facts=(fact,)), task),
     )

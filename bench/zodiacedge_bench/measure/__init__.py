@@ -5,6 +5,8 @@ embedded     the embedded engine on encoded facts, and its memory
 live         a knowledge base that holds a task
 harness      best of several runs, with checked counts
 latency      percentiles of many small changes
+proofs       proofs of facts, one question at a time
+tables       tables in and answers out, beside N-Triples
 fingerprint  checksums of the tables of a store
 machine      the machine of a run
 """

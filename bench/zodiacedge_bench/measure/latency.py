@@ -13,6 +13,7 @@ PERCENTILES = (50, 95, 99)
 # The first changes after loading build indexes and assemble programs that all others use.
 FIRST = 100
 _ENOUGH = 5 * FIRST
+_AMONG_FIRST = f", first {FIRST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,24 @@ class Latencies:
     left_out: int = 0
     """Changes that do not count, because they have too many consequences."""
     first: bool = False
-    """Whether these are the first changes after loading, which have no target."""
+    """Whether these are the first changes after loading, of which only the very first has a target."""
 
     def by_age(self) -> tuple[Latencies, ...]:
         """Separate the first changes from the later ones, if there are enough."""
         if len(self.runs) < _ENOUGH:
             return (self,)
-        first = replace(self, change=f"{self.change}, first {FIRST}", runs=self.runs[:FIRST], first=True)
+        first = replace(self, change=f"{self.change}{_AMONG_FIRST}", runs=self.runs[:FIRST], first=True)
         return first, replace(self, runs=self.runs[FIRST:])
+
+    @property
+    def kind(self) -> str:
+        """The change, whether these are the first or later ones."""
+        return self.change.removesuffix(_AMONG_FIRST)
+
+    @property
+    def opening(self) -> str:
+        """The name of the very first of these changes."""
+        return f"{self.kind}, the first"
 
     def percentile(self, percent: int) -> float:
         """Return a percentile of the wall times."""

@@ -8,6 +8,7 @@ A peer gets a `Portable` program with facts as rows of ids; it loads and parses 
     duckdb    recursive SQL
     nemo      the rule engine
     prolog    SWI-Prolog with tabling
+    souffle   Soufflé, compiled
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from zodiacedge_bench.peers.clingo import Clingo
 from zodiacedge_bench.peers.duckdb import DuckDB
 from zodiacedge_bench.peers.nemo import Nemo
 from zodiacedge_bench.peers.prolog import Prolog
+from zodiacedge_bench.peers.souffle import Souffle
 
 if TYPE_CHECKING:
     from zodiacedge_bench.measure.harness import Trial
@@ -42,4 +44,4 @@ class Peer(Protocol):
         """Return a new evaluation, with rules and facts loaded."""
 
 
-PEERS: tuple[Peer, ...] = (Clingo(), DuckDB(), Nemo(), Prolog())
+PEERS: tuple[Peer, ...] = (Clingo(), DuckDB(), Nemo(), Prolog(), Souffle(1), Souffle(2))

@@ -6,8 +6,16 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.report.plots import plot
-from zodiacedge_bench.report.tables import TextTable, change_table, latency_table, memory_table, target_table
-from zodiacedge_bench.report.targets import limit_seconds
+from zodiacedge_bench.report.tables import (
+    TextTable,
+    change_table,
+    cost_table,
+    latency_table,
+    memory_table,
+    target_table,
+    way_table,
+)
+from zodiacedge_bench.report.targets import cost_limit, limit_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge_bench.measure.harness import Measurement
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.measure.machine import Machine
+    from zodiacedge_bench.measure.tables import TableFigure
     from zodiacedge_bench.report.targets import Verdict
 
 
@@ -63,6 +72,7 @@ class Report:
     memory: tuple[Memory, ...] = ()
     changes: tuple[ChangeFigure, ...] = ()
     latencies: tuple[Latencies, ...] = ()
+    ways: tuple[TableFigure, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     not_installed: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -77,9 +87,11 @@ class Report:
             "changes": [
                 change.to_dict()
                 | {"limit_seconds": limit_seconds(change), "met": change.seconds <= limit_seconds(change)}
+                | {"cost_limit_seconds": cost_limit(change)}
                 for change in self.changes
             ],
             "latencies": [latency.to_dict() for latency in self.latencies],
+            "ways": [way.to_dict() for way in self.ways],
             "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
@@ -89,8 +101,10 @@ class Report:
         tables = (
             self._times(),
             change_table(self.changes),
+            cost_table(self.changes),
             latency_table(self.latencies),
             memory_table(self.memory),
+            way_table(self.ways),
             target_table(self.verdicts),
         )
         return [table for table in tables if table.rows]

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from zodiacedge_bench.measure.embedded import OURS
 from zodiacedge_bench.measure.latency import PERCENTILES
-from zodiacedge_bench.report.targets import limit_seconds, word
+from zodiacedge_bench.report.targets import cost_limit, limit_seconds, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from zodiacedge.engine.api import NodeRun
     from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
+    from zodiacedge_bench.measure.tables import TableFigure
     from zodiacedge_bench.report.targets import Verdict
 
 # An experiment with more changes than this shows only its worst ones; JSON has them all.
 _MOST_CHANGES = 40
 _WORST_CHANGES = 10
+_MOST_RULES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,36 @@ def change_table(figures: Sequence[ChangeFigure]) -> TextTable:
     return TextTable(columns, tuple(rows))
 
 
+def cost_table(figures: Sequence[ChangeFigure]) -> TextTable:
+    """Return the changes that cost most beside what the facts that they change may cost, the worst first."""
+    worst = sorted(figures, key=_cost_ratio, reverse=True)[:_MOST_CHANGES]
+    columns = ("workload", "change", "facts moved", "CPU ms", "may cost", "ratio", "slowest hyper-node")
+    rows = tuple(
+        (
+            figure.workload,
+            figure.change,
+            f"{figure.moved:,}",
+            f"{1e3 * figure.cpu_seconds:.2f}",
+            f"{1e3 * cost_limit(figure):.2f}",
+            f"{_cost_ratio(figure):.2f}",
+            _shown(figure.slowest),
+        )
+        for figure in worst
+    )
+    return TextTable(columns, rows)
+
+
+def _cost_ratio(figure: ChangeFigure) -> float:
+    return figure.cpu_seconds / cost_limit(figure)
+
+
+def _shown(node: NodeRun | None) -> str:
+    if node is None:
+        return ""
+    expected = f", expected {1e3 * node.expected:.2f}" if node.expected else ""
+    return f"{', '.join(node.rules[:_MOST_RULES])}: {node.strategy}, {1e3 * node.seconds:.2f} ms{expected}"
+
+
 def latency_table(latencies: Iterable[Latencies]) -> TextTable:
     """Return percentiles in milliseconds."""
     columns_ms = tuple(f"p{percent} ms" for percent in PERCENTILES)
@@ -100,6 +133,21 @@ def latency_table(latencies: Iterable[Latencies]) -> TextTable:
         for kind in latencies
     )
     return TextTable(columns, rows)
+
+
+def way_table(figures: Iterable[TableFigure]) -> TextTable:
+    """Return the ways in and out, with their times per row and their speed as a share of N-Triples'."""
+    rows = tuple(
+        (
+            figure.way,
+            f"{figure.rows:,}",
+            f"{figure.cpu_seconds:.4f}",
+            f"{1e6 * figure.cpu_seconds / figure.rows:.2f}",
+            f"{figure.speed:.2f}",
+        )
+        for figure in figures
+    )
+    return TextTable(("way", "rows", "CPU s", "µs per row", "of N-Triples"), rows)
 
 
 def target_table(verdicts: Iterable[Verdict]) -> TextTable:

@@ -10,25 +10,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.measure.embedded import NO_MODULES, OURS
+from zodiacedge_bench.measure.tables import NTRIPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from zodiacedge_bench.changes.experiment import ChangeFigure
     from zodiacedge_bench.measure.embedded import Memory
+    from zodiacedge_bench.measure.harness import Run
     from zodiacedge_bench.measure.latency import Latencies
+    from zodiacedge_bench.measure.tables import TableFigure
     from zodiacedge_bench.report.report import Figure
 
 SCRATCH = "from scratch"
 _MOST_TIMES = 1.1
 _MOST_MORE = 0.005
+# The processor time of a change, and for each fact that a segment gains or loses; how many times as much a
+# change may take that is the first of its kind.
+_LEAST_COST = 0.001
+_COST_PER_FACT = 0.5e-6
+_FIRST_TIMES = 3
 _LEAF = "r18"
 # A leaf rule may take this share of the time from scratch, or these seconds if that is more.
 _LEAF_IN = (1 / 50, 0.005)
 _LEAF_OUT = (1 / 500, 0.001)
+# The speed of tables and answers per row, as a share of that of N-Triples.
+_TABLE_SPEED = 0.5
 # Percentiles in seconds, of a fact with few consequences, and of a rule among thousands.
 _FACT = {50: 0.001, 99: 0.005}
 _RULE = {50: 0.005, 99: 0.01}
+# The processor time of the first change after loading, in medians of later changes.
+_FIRST_FACTOR = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class Unit:
 
 
 TIMES = Unit("at least {:g}x", "{:,.1f}x", more_is_better=True)
+SHARE = Unit("at least {:g} of N-Triples", "{:.2f}", more_is_better=True)
 BYTES_PER_ROW = Unit("at most {:g} bytes per row", "{:.1f}")
 SECONDS = Unit("at most {:.4f} s", "{:.4f} s")
 MILLISECONDS = Unit("at most {:g} ms", "{:.2f} ms")
@@ -57,6 +70,8 @@ class Target:
     limit: float
     unit: Unit
     peer: str = ""
+    cpu: bool = False
+    """Whether processor time is compared, not wall time."""
 
     @property
     def wanted(self) -> str:
@@ -107,16 +122,19 @@ def word(*, met: bool) -> str:
     return "met" if met else "missed"
 
 
-def against(peer: str, engine: str, limits: dict[str, float]) -> tuple[Target, ...]:
+def against(peer: str, engine: str, limits: dict[str, float], *, cpu: bool = False) -> tuple[Target, ...]:
     """Return a target of speed over a peer for each workload."""
+    by = " by CPU" if cpu else ""
     return tuple(
-        Target(f"{workload}: {engine} against {peer}", workload, engine, limit, TIMES, peer)
+        Target(f"{workload}: {engine} against {peer}{by}", workload, engine, limit, TIMES, peer, cpu)
         for workload, limit in limits.items()
     )
 
 
 _CLOSURES = ("closure-dense", "closure-sparse")
 _GENERAL = ("same-generation", "points-to")
+_LUBM = ("lubm-1", "lubm-10")
+_NOT_LUBM = ("rs1 n=400", "rs2 n=200", "rs3 n=200", *_CLOSURES, *_GENERAL)
 SPEED = (
     *against("clingo", OURS, {"rs1 n=400": 300, "rs2 n=200": 20, "rs3 n=200": 20}),
     *against("nemo", OURS, {"rs2 n=200": 70}),
@@ -128,7 +146,10 @@ SPEED = (
     *against("clingo", OURS, dict.fromkeys(_GENERAL, 10)),
     *against("nemo", OURS, dict.fromkeys(_GENERAL, 10)),
     *against("duckdb", OURS, dict.fromkeys(_GENERAL, 1)),
-    *against("clingo", OURS, {"lubm-1": 5, "lubm-10": 5}),
+    *against("clingo", OURS, dict.fromkeys(_LUBM, 5)),
+    *against("souffle", OURS, dict.fromkeys(_NOT_LUBM, 5), cpu=True),
+    *against("souffle", NO_MODULES, dict.fromkeys(_NOT_LUBM, 3), cpu=True),
+    *against("souffle", OURS, dict.fromkeys(_LUBM, 2), cpu=True),
 )
 MEMORY = tuple(
     Target(f"{workload}: memory", workload, OURS, 40, BYTES_PER_ROW)
@@ -138,13 +159,17 @@ MEMORY = tuple(
 
 def speed_verdicts(figures: Iterable[Figure], targets: Iterable[Target] = SPEED) -> tuple[Verdict, ...]:
     """Return a verdict for each target with both of its figures."""
-    seconds = {(figure.workload, figure.engine): figure.seconds for figure in figures}
+    runs = {(figure.workload, figure.engine): figure.measurement.best for figure in figures}
     return tuple(
-        Verdict(target, seconds[peer] / seconds[ours])
+        Verdict(target, _factor(runs[peer], runs[ours], cpu=target.cpu))
         for target in targets
-        if (ours := (target.workload, target.engine)) in seconds
-        and (peer := (target.workload, target.peer)) in seconds
+        if (ours := (target.workload, target.engine)) in runs
+        and (peer := (target.workload, target.peer)) in runs
     )
+
+
+def _factor(peer: Run, ours: Run, *, cpu: bool) -> float:
+    return peer.cpu_seconds / ours.cpu_seconds if cpu else peer.seconds / ours.seconds
 
 
 def memory_verdicts(sizes: Iterable[Memory]) -> tuple[Verdict, ...]:
@@ -159,6 +184,13 @@ def limit_seconds(figure: ChangeFigure) -> float:
     """Return the seconds that a change may take: little more than its result takes from scratch."""
     scratch = figure.scratch.best.seconds
     return max(_MOST_TIMES * scratch, scratch + _MOST_MORE)
+
+
+def cost_limit(figure: ChangeFigure) -> float:
+    """Return the processor time that a change may take by the facts that it changes, in seconds."""
+    by_facts = _LEAST_COST + _COST_PER_FACT * figure.moved
+    times = _FIRST_TIMES if figure.first else 1
+    return min(times * by_facts, _MOST_TIMES * figure.scratch.best.cpu_seconds)
 
 
 def change_verdicts(figures: Iterable[ChangeFigure]) -> tuple[Verdict, ...]:
@@ -188,15 +220,38 @@ def _leaf_limit(figure: ChangeFigure, share: float, seconds: float) -> float:
 
 
 def latency_verdicts(latencies: Iterable[Latencies]) -> tuple[Verdict, ...]:
-    """Return two verdicts for each kind of change; those right after loading have no target."""
-    return tuple(
+    """Return two verdicts for each kind of change, and one for the very first change after loading."""
+    every = list(latencies)
+    later = {(kind.workload, kind.change): kind for kind in every if not kind.first}
+    first = tuple(
+        Verdict(
+            Target(f"{kind.workload}: {kind.opening}", kind.workload, OURS, limit, MILLISECONDS),
+            1e3 * kind.runs[0].cpu_seconds,
+        )
+        for kind in every
+        if kind.first
+        for limit in [_FIRST_FACTOR * 1e3 * later[kind.workload, kind.kind].cpu_percentile(50)]
+    )
+    return first + tuple(
         Verdict(
             Target(
                 f"{kind.workload}: {kind.change}, p{percent}", kind.workload, OURS, 1e3 * limit, MILLISECONDS
             ),
             1e3 * kind.percentile(percent),
         )
-        for kind in latencies
+        for kind in every
         if not kind.first
         for percent, limit in (_FACT if kind.change.startswith("fact") else _RULE).items()
+    )
+
+
+def table_verdicts(figures: Iterable[TableFigure]) -> tuple[Verdict, ...]:
+    """Return a verdict for each way in or out, beside N-Triples."""
+    return tuple(
+        Verdict(
+            Target(f"{figure.way}: rows per second", "tables", OURS, _TABLE_SPEED, SHARE, NTRIPLES),
+            figure.speed,
+        )
+        for figure in figures
+        if figure.way != NTRIPLES
     )

@@ -5,6 +5,7 @@
     trial     one evaluation by the engine `spark` from loaded facts
     measured  repeated runs of a trial, with their windows
     loops     transitive closure with data frames: the usual loop, and one tuned by hand
+    rounds    recursion in rounds, beside the usual loops, from scratch and under change
     leaf      deleting and inserting a leaf rule, beside materialising again
     growth    LUBM once, twice, four and eight times as large
     events    the profile of a run, from Spark's event log

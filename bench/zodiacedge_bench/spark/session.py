@@ -48,13 +48,16 @@ class BenchSession:
         """The number of tasks that run at the same time."""
         return int(self.spark.sparkContext.defaultParallelism)
 
-    def engine(self, strategy: str = "choose") -> SparkEngine:
+    def engine(self, strategy: str = "choose", gather_rows: int = Options.gather_rows) -> SparkEngine:
         """Return a Spark engine with a folder of its own and a strategy for all nodes."""
-        return SparkEngine(cluster=self.cluster, options=Options(strategy, policy=Policy(self.modules)))
+        options = Options(strategy, gather_rows, policy=Policy(self.modules))
+        return SparkEngine(cluster=self.cluster, options=options)
 
-    def base(self, task: Task, strategy: str = "choose") -> KnowledgeBase:
+    def base(
+        self, task: Task, strategy: str = "choose", gather_rows: int = Options.gather_rows
+    ) -> KnowledgeBase:
         """Return a knowledge base with the facts of a task, and no rules."""
-        kb = KnowledgeBase(self.engine(strategy), Settings())
+        kb = KnowledgeBase(self.engine(strategy, gather_rows), Settings())
         batch = kb.state.batch()
         batch.add(task.make_facts())
         kb.apply(Change(loaded=(batch,)))

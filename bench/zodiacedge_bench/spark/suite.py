@@ -23,6 +23,7 @@ from zodiacedge_bench.spark.loops import (
 )
 from zodiacedge_bench.spark.measured import SparkFigure, measure_on_spark
 from zodiacedge_bench.spark.report import SparkReport
+from zodiacedge_bench.spark.rounds import Rounds
 from zodiacedge_bench.spark.session import bench_session
 from zodiacedge_bench.spark.targets import SPARK
 from zodiacedge_bench.spark.trial import SparkTrial, strategies_text
@@ -63,6 +64,14 @@ def spark(options: Options, master: str = "local[*]", universities: int = 10, st
         for figure in bench.figures(universities):
             report = replace(report, figures=(*report.figures, figure))
             options.save(report.to_dict())
+        if options.wants("rounds"):
+            for figures, changes in Rounds(session, options.runs, options.progress, options.small).measure():
+                report = replace(
+                    report,
+                    figures=(*report.figures, *figures),
+                    changes=(*report.changes, *changes),
+                )
+                options.save(report.to_dict())
         if options.wants("leaf"):
             task = lubm_task(1 if options.small else universities, departments=departments)
             for change in Leaves(session, task, options.runs, options.progress).measure():

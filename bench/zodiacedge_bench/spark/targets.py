@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 SPARK = "zodiac on Spark"
 AGAIN = "materialising again"
-LOOPS = against(NAIVE, SPARK, {"closure-dense": 40})
+_IN_ROUNDS = ("same-generation in rounds", "points-to in rounds", "side-closure in rounds")
+LOOPS = against(NAIVE, SPARK, {"closure-dense": 40, **dict.fromkeys(_IN_ROUNDS, 3)})
 GROWTH = Unit("at most {:g}x", "{:,.1f}x")
-_LEAF_TIMES = 5
 _MOST_GROWTH = 10
 
 
 def leaf_verdicts(figures: Iterable[LeafFigure]) -> tuple[Verdict, ...]:
-    """Return verdicts on changes of leaf rules, beside materialising again."""
+    """Return verdicts on changes of leaf rules and facts, beside materialising again."""
     return tuple(
         Verdict(
             Target(
                 f"{figure.workload}: {figure.change} against {AGAIN}",
                 figure.workload,
                 SPARK,
-                _LEAF_TIMES,
+                figure.wanted,
                 TIMES,
                 AGAIN,
             ),

@@ -7,4 +7,5 @@ lubm             LUBM: 128 rules on universities
 lubm_university  the data of one university
 lubm_files       LUBM from files of other generators
 churn            links for many small changes
+tables           facts that are tables and triples alike
 """

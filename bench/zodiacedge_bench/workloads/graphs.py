@@ -1,8 +1,8 @@
 """Programs over graphs: transitive closure, same generation, points-to analysis.
 
 The data is random with a fixed seed. The numbers of derived facts were computed independently of our engines:
-closures over strong components, generations by the levels of the tree, points-to by Boolean matrices, and
-each by clingo. The small workloads are for tests.
+closures over strong components, generations by the levels of the tree, points-to by Boolean matrices,
+closures of lines by sets of bits, and all but those of `ROUNDS` by clingo. The small workloads are for tests.
 """
 
 from __future__ import annotations
@@ -82,6 +82,18 @@ def random_program(variables: int, objects: int, assigns: int, heap: int) -> Rel
     }
 
 
+def random_lines(lines: int, length: int) -> Relations:
+    """Return lines of nodes with a shortcut from every third node or so, and one node in twenty closed."""
+    rng = default_rng(SEED)
+    nodes = np.arange(lines * length)
+    place = nodes % length
+    steps = np.stack([nodes, nodes + 1], axis=1)[place < length - 1]
+    jumps = np.stack([nodes, nodes + rng.integers(2, 6, len(nodes))], axis=1)
+    jumps = jumps[(rng.random(len(nodes)) < 1 / 3) & (jumps[:, 1] // length == nodes // length)]
+    closed = nodes[rng.random(len(nodes)) < 1 / 20]
+    return {"edge": np.unique(np.concatenate((steps, jumps)), axis=0), "closed": closed[:, np.newaxis]}
+
+
 def closure_dense() -> Workload:
     """Return the closure of a graph that is mostly one strong component."""
     return Workload("closure", random_graph(2000, 6000), {"path": 3_545_627})
@@ -101,6 +113,27 @@ def points_to() -> Workload:
     """Return points-to analysis of 13,099 statements; about three derivations per fact."""
     relations = random_program(variables=10_000, objects=1000, assigns=12_000, heap=50)
     return Workload("points_to", relations, {"holds": 98_246, "pointsTo": 923_177})
+
+
+def side_closure() -> Workload:
+    """Return the closure by halves of 8,000 lines of 60 nodes, not through closed nodes."""
+    return Workload("side_closure", random_lines(8000, 60), {"path": 9_548_200})
+
+
+def large_same_generation() -> Workload:
+    """Return same generation on a tree of 9,500 nodes."""
+    return Workload("same_generation", random_tree(9500), {"sameGeneration": 9_696_963})
+
+
+def large_points_to() -> Workload:
+    """Return points-to analysis with five times as many objects as `points_to`."""
+    relations = random_program(variables=10_000, objects=5000, assigns=12_000, heap=50)
+    return Workload("points_to", relations, {"holds": 2_452_099, "pointsTo": 4_673_769})
+
+
+def small_side_closure() -> Workload:
+    """Return the closure by halves of two lines of 30 nodes, not through closed nodes."""
+    return Workload("side_closure", random_lines(2, 30), {"path": 851})
 
 
 def small_closure() -> Workload:
@@ -130,6 +163,17 @@ SMALL: Mapping[str, Callable[[], Workload]] = {
     "closure": small_closure,
     "same-generation": small_same_generation,
     "points-to": small_points_to,
+}
+# The workloads of `zodiac bench spark --only rounds`: no argument is kept, so no partition is independent.
+ROUNDS: Mapping[str, Callable[[], Workload]] = {
+    "same-generation": large_same_generation,
+    "side-closure": side_closure,
+    "points-to": large_points_to,
+}
+SMALL_ROUNDS: Mapping[str, Callable[[], Workload]] = {
+    "same-generation": small_same_generation,
+    "points-to": small_points_to,
+    "side-closure": small_side_closure,
 }
 
 

@@ -9,12 +9,16 @@
     rule_files      reads rule files into a program with diagnostics
     query_texts     queries in place, in files and on standard input
     functions       runs Python files that register functions and aggregates
-    open_store      opens a store for a command, and shows its contents
+    open_kb         opens the knowledge base of a command, and fills it
+    show            prints counts, rows of queries, net changes
     program_source  the program of rule files or of a store
     sessions        session files: changes and the net changes that they must give
     completion      `zodiac completion`, the scripts of shells
     program         commands on rule files
     store           commands on stores
+    explain         commands that explain facts
+    packs           commands on packs of rules
+    fleet           commands on fleets of devices
     shell           `zodiac shell`, queries and changes at a prompt
     warm            `zodiac warm`
 

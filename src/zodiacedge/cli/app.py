@@ -18,35 +18,49 @@ from click.shell_completion import CompletionItem
 from zodiacedge.cli import BUSY, INTERRUPTED
 from zodiacedge.cli.console import Console
 from zodiacedge.errors import StoreBusy, ZodiacError
+from zodiacedge.extras import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
 _COMMANDS = {
+    "agent": ("cli.fleet", "run a store on a device: take readings, and packs from a hub"),
     "apply": ("cli.store", "change rules and facts of a store as one transaction"),
     "check": ("cli.program", "parse and check rule files; report all errors at once"),
     "completion": ("cli", "print the script that completes commands and file names in a shell"),
     "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
     "diff": ("cli.store", "show the differences between two versions of a store"),
+    "enrol": ("cli.fleet", "print a code that enrols a device at a hub"),
+    "explain": ("cli.explain", "say why a fact is there: by which rules, from which facts"),
     "export": ("cli.store", "write the facts of a store to files, or a slice of it as a new store"),
     "fmt": ("cli.program", "format rule files"),
     "graph": ("cli.program", "draw the hyper rule dependency graph"),
+    "hub": ("cli.fleet", "serve packs to devices, and decide by rules who runs which"),
     "init": ("cli.store", "create a durable store"),
+    "keys": ("cli.fleet", "make and replace the keys of a fleet, with a repository of packs"),
     "log": ("cli.store", "list the versions of a store: who changed what"),
+    "pack": ("cli.packs", "make packs of rules; install, upgrade and remove them in a store"),
     "plan": ("cli.program", "show the join order of each rule, as a whole and for each change"),
+    "publish": ("cli.fleet", "publish a pack in a repository, signed"),
     "query": ("cli.store", "query a store, its last version or an earlier one"),
+    "retain": ("cli.store", "say how long a store keeps its versions, or set it"),
     "rollback": ("cli.store", "create a new version of a store that equals an earlier one"),
     "rules": ("cli.store", "list the rules in force in a store"),
     "run": ("cli.program", "load, materialise, answer queries, export"),
     "shell": ("cli.shell", "query and change a store, or rules in memory, at a prompt"),
     "stats": ("cli.store", "show the rows and bytes of a store"),
     "stream": ("cli.store", "follow a folder: each batch of files is one change of a store"),
+    "tick": ("cli.store", "move the clock of a store: windows open and close"),
     "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),
     "verify": ("cli.store", "compare a store with an evaluation from scratch"),
     "warm": ("cli", "compile the kernels for the processor of this machine"),
     "watch": ("cli.store", "print facts of a predicate as other processes insert and delete them"),
+    "why-changed": ("cli.explain", "say since when a fact is there or not, and through which changes"),
+    "why-not": ("cli.explain", "say why a fact is not there: what fails, rule by rule"),
 }
+# The folders of commands that import what stores need.
+_ON_STORES = ("cli.store", "cli.explain", "cli.shell", "cli.packs", "demo")
 # The group of entry points of plugins: commands of other distributions, such as the benchmarks.
 _PLUGINS = "zodiacedge.commands"
 _NOT_INSTALLED = dict.fromkeys(
@@ -66,7 +80,9 @@ class _Commands(click.Group):
         del ctx
         if cmd_name in _COMMANDS:
             folder, _ = _COMMANDS[cmd_name]
-            module = "command" if folder == "demo" else cmd_name
+            if folder in _ON_STORES:
+                _need_store(cmd_name)
+            module = "command" if folder == "demo" else cmd_name.replace("-", "_")
             command: click.Command = import_module(f"zodiacedge.{folder}.{module}").command
             return command
         plugin = _plugins().get(cmd_name)
@@ -104,6 +120,15 @@ def _plugins() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to load, and seldom needed
 
     return {plugin.name: plugin for plugin in entry_points(group=_PLUGINS) if plugin.name not in _COMMANDS}
+
+
+def _need_store(command: str) -> None:
+    """Fail with a message unless the libraries of stores are installed, which a command imports."""
+    try:
+        need("store", f"zodiac {command}")
+    except ZodiacError as problem:
+        Console(as_json=False).fail(problem.diagnostics)
+        raise click.exceptions.Exit(1) from problem
 
 
 def _load(plugin: EntryPoint) -> click.Command:

@@ -17,6 +17,7 @@ import click
 
 from zodiacedge.cli.progress_bar import ProgressBar, evaluating_state, loading_state
 from zodiacedge.language.printer import abbreviate, abbreviated
+from zodiacedge.util.json_text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,13 +61,20 @@ class Console:
         if not self.as_json:
             click.echo(abbreviate(text, self.prefixes))
 
+    def coloured(self, text: str) -> None:
+        """Write lines with ANSI colours, which only a terminal gets, unless standard output is JSON."""
+        if not self.as_json:
+            click.echo(text, color=_colour())
+
     def note(self, text: str) -> None:
         """Write a line to standard error, above the progress bar if there is one."""
-        line = f"zodiac: {abbreviate(text, self.prefixes)}"
+        self._error_line(f"zodiac: {abbreviate(text, self.prefixes)}")
+
+    def _error_line(self, line: str) -> None:
         if self._bar:
             self._bar.write(line)
         else:
-            click.echo(line, err=True)
+            click.echo(line, err=True, color=_colour())
 
     @contextmanager
     def log_records(self, level: str | None = None) -> Iterator[None]:
@@ -89,12 +97,12 @@ class Console:
             logger.removeHandler(handler)
 
     def findings(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Write diagnostics to standard error, with coloured severities."""
+        """Write diagnostics to standard error, above the progress bar, with coloured severities."""
         for diagnostic in self.heard(diagnostics):
             word = f"{diagnostic.severity} {diagnostic.code}:"
             coloured = click.style(word, fg=_COLOURS[diagnostic.severity], bold=True)
             short = abbreviated(diagnostic, self.prefixes)
-            click.echo(short.render().replace(word, coloured, 1), err=True, color=_colour())
+            self._error_line(short.render().replace(word, coloured, 1))
 
     def fail(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Report the errors that ended the command."""
@@ -122,8 +130,18 @@ class Console:
             click.echo("\n".join(map(line, body)))
 
     @contextmanager
+    def prefixed(self, prefixes: Mapping[str, str]) -> Iterator[None]:
+        """Abbreviate IRIs in the block with more prefixes, such as those of a query."""
+        before = self.prefixes
+        self.prefixes = {**before, **prefixes}
+        try:
+            yield
+        finally:
+            self.prefixes = before
+
+    @contextmanager
     def progress(self, title: str = "starting") -> Iterator[None]:
-        """Show a progress bar on a terminal; nothing but notes may be written in the block."""
+        """Show a progress bar on a terminal; only notes and diagnostics may be written in the block."""
         if not sys.stderr.isatty():
             yield
             return
@@ -154,29 +172,6 @@ class _Notes(logging.Handler):
         self._console.note(record.getMessage())
 
 
-class RawJson(str):
-    """A text that is JSON already, such as a number with its own digits."""
-
-    __slots__ = ()
-
-
-def json_text(value: object, indent: str = "\n") -> str:
-    """Return a value as indented JSON; `RawJson` is inserted as it is."""
-    inner = f"{indent} "
-    match value:
-        case RawJson():
-            return str(value)
-        case dict() if value:
-            items = (
-                f"{json.dumps(key, ensure_ascii=False)}: {json_text(v, inner)}" for key, v in value.items()
-            )
-            return f"{{{inner}{f',{inner}'.join(items)}{indent}}}"
-        case list() | tuple() if value:
-            return f"[{inner}{f',{inner}'.join(json_text(v, inner) for v in value)}{indent}]"
-        case _:
-            return json.dumps(value, ensure_ascii=False)
-
-
 def diagnostics_document(diagnostics: Sequence[Diagnostic]) -> dict[str, object]:
     """Return diagnostics in the JSON format of all commands."""
     errors = sum(d.severity == "error" for d in diagnostics)
@@ -190,11 +185,6 @@ def diagnostics_document(diagnostics: Sequence[Diagnostic]) -> dict[str, object]
 def bold(text: str) -> str:
     """Return a text in bold type."""
     return click.style(text, bold=True)
-
-
-def many(count: int, noun: str) -> str:
-    """Return a count with its noun: 1 rule, 2 rules."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _colour() -> bool | None:

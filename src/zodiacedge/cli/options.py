@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.standard_input import Source
 
     Command = Callable[..., None]
 
@@ -63,7 +64,7 @@ delimiter_option = click.option(
     callback=lambda _context, _parameter, given: "\t" if given == "\\t" else given,
     help="The character between cells of CSV and TSV files, such as ';' or '\\t'.",
 )
-base_option = click.option(
+_base_option = click.option(
     "--base", default="", metavar="IRI", help="The base of relative IRIs in Turtle and other RDF files."
 )
 limit_option = click.option(
@@ -72,8 +73,8 @@ limit_option = click.option(
     metavar="N",
     help="At most N rows of a query, any of them; evaluation stops then.",
 )
-strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
-facts_option = click.option(
+_strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
+_facts_option = click.option(
     "--facts",
     multiple=True,
     type=FILE,
@@ -102,6 +103,54 @@ functions_option = click.option(
     metavar="FILE.py",
     help="Python code to run: its register(kb) registers functions and aggregates.",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """The files of facts of a command, and how to read them."""
+
+    files: tuple[Source, ...] = ()
+    header: bool = False
+    delimiter: str = ""
+    base: str = ""
+    quarantine: str | None = None
+    strict: bool = False
+    """Whether bad lines fail the command, and evaluation errors too."""
+
+
+def reading_options(function: Command) -> Command:
+    """Add the options for reading files of facts as the argument `data`, which has no files."""
+
+    @header_option
+    @delimiter_option
+    @_base_option
+    @quarantine_option
+    @_strict_option
+    @functools.wraps(function)
+    def call(
+        *args: object,
+        header: bool,
+        delimiter: str,
+        base: str,
+        quarantine: str | None,
+        strict: bool,
+        **options: object,
+    ) -> None:
+        function(*args, data=DataOptions((), header, delimiter, base, quarantine, strict), **options)
+
+    return call
+
+
+def data_options(function: Command) -> Command:
+    """Add `--facts`, and the options for reading these files, as the argument `data`."""
+
+    @_facts_option
+    @reading_options
+    @functools.wraps(function)
+    def call(*args: object, facts: tuple[Source, ...], data: DataOptions, **options: object) -> None:
+        function(*args, data=replace(data, files=facts), **options)
+
+    return call
 
 
 def ignore_option(function: Command) -> Command:
@@ -208,6 +257,8 @@ class EngineOptions:
     seed: int = 0
     functions: tuple[str, ...] = ()
     """Python files that register functions and aggregates."""
+    spark: tuple[str, ...] = ()
+    """Options of Spark, as texts `name=value`."""
 
 
 def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
@@ -230,18 +281,26 @@ def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
             metavar="N",
             help="Seed of Spark's fingerprints, if two collide.",
         )
+        @click.option(
+            "--spark-option",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An option of the engine spark, such as gather_rows=1000000, or a setting of Spark.",
+        )
         @functions_option
         @functools.wraps(function)
-        def call(
+        def call(  # noqa: PLR0913 - each is an option that users set alone
             *args: object,
             engine: str,
             master: str,
             scratch: str,
             seed: int,
+            spark_option: tuple[str, ...],
             functions: tuple[str, ...],
             **options: object,
         ) -> None:
-            function(*args, on=EngineOptions(engine, master, scratch, seed, functions), **options)
+            on = EngineOptions(engine, master, scratch, seed, functions, spark_option)
+            function(*args, on=on, **options)
 
         return call
 

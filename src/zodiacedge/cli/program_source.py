@@ -6,43 +6,32 @@ With data, or in a store, the program is evaluated and has numbers of facts. Che
 
 from __future__ import annotations
 
-import functools
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from zodiacedge.cli.functions import registered
-from zodiacedge.cli.open_store import reading
-from zodiacedge.cli.options import FILE, at_option, delimiter_option, facts_option, header_option
-from zodiacedge.cli.rule_files import is_store, read_rules
-from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
+from zodiacedge.cli.open_kb import fill, in_memory, reading
+from zodiacedge.cli.options import FILE, at_option, data_options
+from zodiacedge.cli.rule_files import is_store, sound_rules
+from zodiacedge.errors import Diagnostic, UsageProblem, nearest
 from zodiacedge.graph.draw.sketch import Details, FactCount
+from zodiacedge.language.printer import abbreviated
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.options import EngineOptions
+    from zodiacedge.cli.options import DataOptions, EngineOptions
     from zodiacedge.cli.rule_files import CheckedProgram
-    from zodiacedge.cli.standard_input import Source
+    from zodiacedge.engine.limits import Limits
     from zodiacedge.graph import HyperGraph
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Rule
 
     Command = Callable[..., None]
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Files of facts that rule files are evaluated on, and how to read the tables among them."""
-
-    files: tuple[Source, ...]
-    header: bool
-    delimiter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +59,22 @@ def source_arguments(function: Command) -> Command:
     return programs(data_options(at_option(function)))
 
 
-def data_options(function: Command) -> Command:
-    """Add the files of facts and their format as the argument `data`."""
-
-    @facts_option
-    @header_option
-    @delimiter_option
-    @functools.wraps(function)
-    def call(
-        *args: object, facts: tuple[Source, ...], header: bool, delimiter: str, **options: object
-    ) -> None:
-        function(*args, data=Data(facts, header, delimiter), **options)
-
-    return call
-
-
 @contextmanager
 def open_source(
-    console: Console, programs: Sequence[str], data: Data, at: int | None, on: EngineOptions
+    console: Console, programs: Sequence[str], data: DataOptions, at: int | None, on: EngineOptions
 ) -> Iterator[ProgramSource]:
     """Read rule files, with data to evaluate them on if given, or open a store for reading."""
     stores = [path for path in programs if is_store(path)]
     if not stores:
         if at is not None:
             raise click.UsageError("--at names a version of a store, and these are rule files.")
-        checked = read_rules(programs)
-        if checked.errors:
-            raise CheckProblem(checked.findings)
-        console.findings(checked.findings)
+        checked = sound_rules(programs)
         prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
-        kb = evaluated(console, checked, data, on) if data.files else None
+        kb = None
+        if data.files:
+            kb = evaluated(console, checked, data, on)
+        else:
+            console.findings(abbreviated(finding, prefixes) for finding in checked.findings)
         graph = kb.graph() if kb else checked.graph
         # In the order of the files, not of the graph.
         keys = sorted(graph.homes, key=lambda key: graph.rules.shapes[key].serial)
@@ -123,24 +98,15 @@ def details_of(kb: KnowledgeBase) -> Details:
     )
 
 
-def evaluated(console: Console, checked: CheckedProgram, data: Data, on: EngineOptions) -> KnowledgeBase:
-    """Return a knowledge base in memory with a program and its data."""
-    registry = registered(on.functions)
+def evaluated(
+    console: Console,
+    checked: CheckedProgram,
+    data: DataOptions,
+    on: EngineOptions,
+    limits: Limits | None = None,
+) -> KnowledgeBase:
+    """Return a knowledge base in memory with a program and its data, and show the warnings of both."""
+    kb = in_memory(console, on, strict=data.strict, limits=limits)
     with console.progress():
-        kb = open_kb(
-            functions=registry.functions.values(),
-            aggregates=registry.folds.values(),
-            engine=on.engine,
-            master=on.master,
-            scratch=on.scratch,
-            seed=on.seed,
-            progress=console.evaluating,
-        )
-        with kb.change() as change:
-            change.add_program(checked.program)
-            if data.files:
-                change.load(
-                    *data.files, header=data.header, delimiter=data.delimiter, progress=console.loading
-                )
-    console.findings(warning for load in change.loads for warning in load.warnings)
+        fill(console, kb, checked.program, data)
     return kb

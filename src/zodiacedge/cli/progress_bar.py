@@ -92,8 +92,10 @@ class ProgressBar:
         self._task = self.progress.add_task(title, total=None, percent="", detail="")
 
     def write(self, line: str) -> None:
-        """Write a line above the bar."""
-        self.progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        """Write a line, or several, above the bar; colours are escape sequences."""
+        from rich.text import Text  # noqa: PLC0415 - only for terminals
+
+        self.progress.console.print(Text.from_ansi(line), soft_wrap=True)
 
     def show(self, state: BarState) -> None:
         """Show another state."""

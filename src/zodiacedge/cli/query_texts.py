@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.options import FILE
-from zodiacedge.cli.rule_files import TextFile
-from zodiacedge.cli.standard_input import NAME, STANDARD_INPUT, take_standard_input
-from zodiacedge.io.text import decoded, read_text
+from zodiacedge.cli.rule_files import TextFile, standard_input_text
+from zodiacedge.cli.standard_input import STANDARD_INPUT
+from zodiacedge.io.text import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,10 +61,10 @@ def _texts(queries: Sequence[str], files: Sequence[str]) -> Iterator[TextFile]:
     """Yield the queries, then those of files, each with a name for diagnostics; `-` is standard input."""
     for number, query in enumerate(queries, 1):
         name = f"<query {number}>" if len(queries) > 1 else "<query>"
-        yield _standard_input() if query == STANDARD_INPUT else TextFile(name, query)
-    for file in files:
-        yield _standard_input() if file == STANDARD_INPUT else TextFile(file, read_text(file).rstrip())
+        yield _read(query) if query == STANDARD_INPUT else TextFile(name, query)
+    yield from map(_read, files)
 
 
-def _standard_input() -> TextFile:
-    return TextFile(NAME, decoded(take_standard_input().read(), NAME).rstrip())
+def _read(file: str) -> TextFile:
+    found = standard_input_text() if file == STANDARD_INPUT else TextFile(file, read_text(file))
+    return replace(found, text=found.text.rstrip())

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import glob
-from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.cli.standard_input import NAME, STANDARD_INPUT, take_standard_input
-from zodiacedge.errors import Diagnostic, LoadProblem, StratificationProblem
-from zodiacedge.graph import HyperGraph
+from zodiacedge.errors import CheckProblem, Diagnostic, LoadProblem
 from zodiacedge.io.text import decoded, read_text
-from zodiacedge.kb.warnings import endless_values
+from zodiacedge.kb.diagnose import diagnose
 from zodiacedge.language.ast import Program
-from zodiacedge.language.canonical import rule_key
-from zodiacedge.language.checks import Subject, check
-from zodiacedge.language.lint.lints import lint
 from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.parser import read_program
-from zodiacedge.language.safety import resolve
 from zodiacedge.store.layout import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
+    from zodiacedge.graph import HyperGraph
+    from zodiacedge.kb.diagnose import LoadedFacts
     from zodiacedge.language.ast import Atom, Rule
 
 EXTENSION = ".rules"
@@ -64,13 +60,17 @@ def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFi
     for path in paths:
         files |= dict.fromkeys([None] if path == STANDARD_INPUT else _expanded(path, extension))
     return tuple(
-        _standard_input() if path is None else TextFile(str(path), read_text(path)) for path in files
+        standard_input_text() if path is None else TextFile(str(path), read_text(path)) for path in files
     )
 
 
 def read_rules(paths: Iterable[str]) -> CheckedProgram:
     """Read and check rule files as one program: syntax, checks and stratification."""
-    files = text_files(paths)
+    return check_rules(text_files(paths))
+
+
+def check_rules(files: tuple[TextFile, ...], data: LoadedFacts | None = None) -> CheckedProgram:
+    """Check files as one program, alone or with the data that it will run on."""
     rules: list[Rule] = []
     facts: list[Atom] = []
     prefixes: dict[str, str] = {}
@@ -81,38 +81,19 @@ def read_rules(paths: Iterable[str]) -> CheckedProgram:
         facts += program.facts
         prefixes |= dict(program.prefixes)
         findings += diagnostics
-    findings += check(Subject(tuple(rules), tuple(facts)))
-    graph = HyperGraph()
-    sound = tuple(_sound(rules, findings))
-    findings += lint(sound)
-    try:
-        resolved = {rule_key(rule): rule for rule in map(resolve, sound)}
-        graph = HyperGraph.build(resolved)
-        findings += endless_values(resolved, graph)
-    except StratificationProblem as problem:
-        findings += problem.diagnostics
+    merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
+    findings, graph = diagnose(merged, findings, data)
     order = {file.name: n for n, file in enumerate(files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
-    merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
     return CheckedProgram(files, merged, tuple(audible(findings, rules)), graph)
 
 
-def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:
-    """Yield the rules without an error: a cycle among them remains after the corrections."""
-    errors = [d.span for d in findings if d.span and d.severity == "error"]
-    if not errors:
-        yield from rules
-        return
-    positions: dict[str, list[int]] = {}
-    for span in errors:
-        positions.setdefault(span.source.name, []).append(span.start)
-    for starts in positions.values():
-        starts.sort()
-    for rule in rules:
-        if rule.span:
-            starts = positions.get(rule.span.source.name, [])
-            if bisect_left(starts, rule.span.start) == bisect_left(starts, rule.span.end):
-                yield rule
+def sound_rules(paths: Iterable[str]) -> CheckedProgram:
+    """Read and check rule files as one program, or raise with all diagnostics if it has an error."""
+    checked = read_rules(paths)
+    if checked.errors:
+        raise CheckProblem(checked.findings)
+    return checked
 
 
 def _expanded(path: str, extension: str) -> list[Path]:
@@ -134,7 +115,8 @@ def _expanded(path: str, extension: str) -> list[Path]:
     raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
 
 
-def _standard_input() -> TextFile:
+def standard_input_text() -> TextFile:
+    """Return the text of standard input."""
     return TextFile(NAME, decoded(take_standard_input().read(), NAME))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
+from zodiacedge.errors import counted
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -42,7 +42,7 @@ def command(console: Console, *, check: bool) -> None:
 
 
 def _compiled(kernels: Kernels) -> list[str]:
-    done = many(kernels.compiled, "kernel") if kernels.compiled else "no kernel, as all are there"
+    done = counted(kernels.compiled, "kernel") if kernels.compiled else "no kernel, as all are there"
     return [f"compiled {done}; for {kernels.processor}, {kernels.seconds:.1f} s", f"folder: {kernels.folder}"]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
 from zodiacedge.demo.story import play
 from zodiacedge.engine.select import STORE_ENGINES
@@ -35,8 +36,9 @@ _TURBINES = 30
     metavar="DIR",
     help="A folder for stores and pictures.",
 )
+@click.option("--fleet", is_flag=True, help="Play rules that travel: a hub and three agents as processes.")
 @common
-def command(console: Console, turbines: int, engine: str, out: str) -> None:
+def command(console: Console, *, turbines: int, engine: str, out: str, fleet: bool) -> None:
     r"""Play the wind-farm scenario: a farm at the centre, a slice of it on each turbine, and live rules.
 
     Two turbines read an odd temperature. Diagnosis rules are inserted, find that one turbine is in a cold
@@ -46,7 +48,16 @@ def command(console: Console, turbines: int, engine: str, out: str) -> None:
     Example:
       zodiac demo
       zodiac demo --turbines 60 --engine embedded --json
+      zodiac demo --fleet
     """
+    if fleet:
+        need("tuf", "cryptography", "starlette", "uvicorn")
+        from zodiacedge.demo.fleet import play_fleet  # noqa: PLC0415 - of an extra
+
+        found = play_fleet(console, Path(f"{out}-fleet"))
+        if console.as_json:
+            console.json(found)
+        return
     document = play(console, Path(out), turbines, engine)
     if console.as_json:
         console.json(document)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from zodiacedge.demo.farm import AMBIENT, FARM, rules, turbine
+from zodiacedge.language.ast import fact
 from zodiacedge.opening import open_kb
 from zodiacedge.pipeline.publish_slices import Device
 from zodiacedge.terms import IRI
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from zodiacedge.explain.missing import WhyNot
+    from zodiacedge.explain.proof import Proof
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
 
@@ -43,7 +46,7 @@ class TurbineState:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class TurbineDiagnosis:
     """The diagnosis of one turbine."""
 
     number: int
@@ -62,6 +65,8 @@ class Diagnosis:
     median: float
     broken: bool
     """Whether rule set 1 says that the sensor is off the median of its neighbours."""
+    why: Proof | WhyNot
+    """Why it says so, or why not."""
     dropped: ChangeReport
     after: TurbineState
 
@@ -103,7 +108,7 @@ def diagnose(
     degrees: float,
     nearby: Mapping[IRI, float],
     draw: Callable[[KnowledgeBase], None] | None = None,
-) -> Diagnosis:
+) -> TurbineDiagnosis:
     """Play noon on a turbine: an odd reading; rule set 1 is inserted, queried, and deleted.
 
     Args:
@@ -127,10 +132,12 @@ def diagnose(
             draw(kb)
         neighbours = _value(kb, "hasNeighbourAirTemperatureMeasurementNumber", number)
         median = _value(kb, "hasMedianAirTemperatureMeasurementNearby", number)
+        anomaly = fact("SensorAnomalyWindTurbine", turbine(number))
         broken = bool(kb.prepare("?- SensorAnomalyWindTurbine(T) .", "T")(T=turbine(number)))
+        why = kb.explain(anomaly) if broken else kb.why_not(anomaly)
         with kb.change("delete rule set 1") as change:
             change.remove_rules(rules("rs1"), "rs1.rules")
-        return Diagnosis(
+        return TurbineDiagnosis(
             number,
             degrees,
             opened,
@@ -142,6 +149,7 @@ def diagnose(
             round(neighbours),
             median,
             broken,
+            why,
             change.report,
             _state(kb),
         )

@@ -18,7 +18,8 @@ farm.nt      observations of the sensors in the morning, as RDF
 landing/     observations at noon
 farm.zodiac  the store of the centre: two versions
 turbines/    the store of each turbine, cut from that of the centre
-pictures/    the farm at noon; the rules of the centre; those of two turbines during the diagnosis
+pictures/    the farm at noon; the rules of the centre; those of two turbines during the diagnosis, and
+             why their sensors are called broken, or not
 story.json   the results as JSON
 spark.log    the messages of Spark at its start
 
@@ -28,6 +29,7 @@ Try:
   zodiac rules turbines/wt01.zodiac
   zodiac log turbines/wt01.zodiac
   zodiac query farm.zodiac '?- farm:unusual(T, P) .'
+  zodiac explain farm.zodiac 'farm:unusual(T, P)' --limit 1
 """
 
 

@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from zodiacedge.cli.console import bold, many
+from zodiacedge.cli.console import bold
 from zodiacedge.cli.output import write_text
 from zodiacedge.cli.program_source import details_of
 from zodiacedge.demo import farm
@@ -23,7 +23,7 @@ from zodiacedge.demo.diagnosis import (
 )
 from zodiacedge.demo.farm_map import farm_map
 from zodiacedge.demo.folder import DemoFolder
-from zodiacedge.errors import UsageProblem
+from zodiacedge.errors import UsageProblem, counted
 from zodiacedge.graph.draw.svg import to_svg
 from zodiacedge.opening import open_kb
 from zodiacedge.pipeline.publish_slices import Published, publish
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.cli.console import Console
-    from zodiacedge.demo.diagnosis import Diagnosis
+    from zodiacedge.demo.diagnosis import TurbineDiagnosis
     from zodiacedge.demo.farm import Noon
     from zodiacedge.engine.spark.cluster.jobs import Jobs
     from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -94,7 +94,8 @@ def _start(console: Console, folder: DemoFolder, engine: str) -> tuple[Jobs | No
         console.text(f"Without Spark: {reason}. The embedded engine does the centre's work instead.")
         return None, "embedded"
     console.text(
-        f"Spark, which the centre of the farm runs on, started in {_since(started)} on {many(cores, 'core')}."
+        f"Spark, which the centre of the farm runs on, started in {_since(started)} "
+        f"on {counted(cores, 'core')}."
     )
     return jobs, engine
 
@@ -119,7 +120,7 @@ def _centre(console: Console, folder: DemoFolder, turbines: int, engine: str) ->
     _print(
         console,
         f"1. A wind farm: {turbines} turbines in {rows} rows, {turbines * kinds:,} sensors of {kinds} kinds.",
-        f"What they observed this morning is RDF in the words of SOSA: {many(len(lines), 'triple')}.",
+        f"What they observed this morning is RDF in the words of SOSA: {counted(len(lines), 'triple')}.",
     )
     started = time.perf_counter()
     opened = open_kb(folder.store, create=True, engine=engine, progress=console.evaluating)
@@ -131,8 +132,9 @@ def _centre(console: Console, folder: DemoFolder, turbines: int, engine: str) ->
     name = "Spark" if engine == "spark" else "the embedded engine"
     _print(
         console,
-        f"2. The centre loads them with {many(len(kb.rules), 'rule')} on {name}, and keeps all in a store:",
-        f"{many(explicit, 'explicit fact')}, {many(total, 'derived fact')}, in {seconds:.1f} s.",
+        f"2. The centre loads them with {counted(len(kb.rules), 'rule')} on {name}, "
+        "and keeps all in a store:",
+        f"{counted(explicit, 'explicit fact')}, {counted(total, 'derived fact')}, in {seconds:.1f} s.",
     )
     write_text(folder.pictures / "farm-rules.svg", to_svg(kb.graph(), details_of(kb)))
     return {
@@ -152,9 +154,9 @@ def _publish(console: Console, folder: DemoFolder, turbines: int, jobs: Jobs | N
     actor = "Tasks of Spark cut" if jobs else "It cuts"
     _print(
         console,
-        f"3. {actor} a slice for each turbine, {many(len(published), 'store')} in {_since(started)}:",
-        f"its own readings and the air where its neighbours are, {many(first.facts, 'fact')},",
-        f"and of {many(first.rules + first.left_behind, 'rule')} the {first.rules} that concern them.",
+        f"3. {actor} a slice for each turbine, {counted(len(published), 'store')} in {_since(started)}:",
+        f"its own readings and the air where its neighbours are, {counted(first.facts, 'fact')},",
+        f"and of {counted(first.rules + first.left_behind, 'rule')} the {first.rules} that concern them.",
     )
     return published
 
@@ -175,7 +177,7 @@ def _noon(console: Console, folder: DemoFolder, noon: Noon, engine: str) -> dict
     how = "and a stream takes them as one change" if engine == "spark" else "and are one change"
     _print(
         console,
-        f"4. Noon. {many(len(lines), 'triple')} about the air arrive in a folder, {how}:",
+        f"4. Noon. {counted(len(lines), 'triple')} about the air arrive in a folder, {how}:",
         f"version {kb.version} of the centre's store, in {_since(started)}. Turbines hear of the air around.",
     )
     return nearby
@@ -183,7 +185,7 @@ def _noon(console: Console, folder: DemoFolder, noon: Noon, engine: str) -> dict
 
 def _turbine(
     console: Console, folder: DemoFolder, step: int, case: tuple[int, float, dict[IRI, float]]
-) -> Diagnosis:
+) -> TurbineDiagnosis:
     number, degrees, nearby = case
     name = short(farm.turbine(number))
 
@@ -191,6 +193,7 @@ def _turbine(
         write_text(folder.pictures / f"diagnosis-{name}.svg", to_svg(kb.graph(), details_of(kb)))
 
     diagnosis = diagnose(folder.turbines / f"{name}.zodiac", number, degrees, nearby, draw)
+    write_text(folder.pictures / f"why-{name}.svg", diagnosis.why.to_svg())
     before, after = diagnosis.before, diagnosis.after
     opened, unusual = diagnosis.opened * 1000, ", ".join(diagnosis.unusual)
     same = "exactly what it knew before" if diagnosis.restored else "NOT what it knew before"
@@ -199,11 +202,13 @@ def _turbine(
     _print(
         console,
         f"{step}. Turbine {name} opens its slice in {opened:.0f} ms, with the embedded engine",
-        f"and without Java: {many(diagnosis.rules, 'rule')}, {many(diagnosis.facts, 'explicit fact')}.",
+        f"and without Java: {counted(diagnosis.rules, 'rule')}, {counted(diagnosis.facts, 'explicit fact')}.",
         f"Its sensor says {degrees} degrees; a daily rule finds that unusual: {unusual}.",
         "A cold front, or a broken sensor? One turbine alone cannot know.",
         f"It knows {before.facts:,} facts, digest {before.digest[:16]}.",
         f"The six diagnosis rules are inserted while it runs: {_net(diagnosis.added)}.",
+        "Why is its sensor called broken?" if diagnosis.broken else "Why is its sensor not called broken?",
+        *_tree(diagnosis),
         f"{diagnosis.neighbours} neighbours have a median of {diagnosis.median} degrees; it is "
         f"{abs(degrees - diagnosis.median):.1f} off.",
         bold(broken if diagnosis.broken else cold),
@@ -213,7 +218,12 @@ def _turbine(
     return diagnosis
 
 
-def _pictures(folder: DemoFolder, turbines: int, noon: Noon, diagnoses: list[Diagnosis]) -> list[Path]:
+def _tree(diagnosis: TurbineDiagnosis) -> list[str]:
+    """Return the lines of the explanation, without the rules below it."""
+    return diagnosis.why.to_text(1).partition("\n\n")[0].splitlines()
+
+
+def _pictures(folder: DemoFolder, turbines: int, noon: Noon, diagnoses: list[TurbineDiagnosis]) -> list[Path]:
     marked = {
         diagnosis.number: ("broken", "broken") if diagnosis.broken else ("front", "cold front")
         for diagnosis in diagnoses
@@ -223,7 +233,7 @@ def _pictures(folder: DemoFolder, turbines: int, noon: Noon, diagnoses: list[Dia
     return sorted(folder.pictures.iterdir())
 
 
-def _results(folder: DemoFolder, diagnoses: list[Diagnosis]) -> list[tuple[str, str]]:
+def _results(folder: DemoFolder, diagnoses: list[TurbineDiagnosis]) -> list[tuple[str, str]]:
     name = short(farm.turbine(diagnoses[-1].number))
     return [
         ("the farm's store", f"zodiac log {folder.store}"),
@@ -233,7 +243,7 @@ def _results(folder: DemoFolder, diagnoses: list[Diagnosis]) -> list[tuple[str, 
     ]
 
 
-def _document(diagnosis: Diagnosis) -> dict[str, object]:
+def _document(diagnosis: TurbineDiagnosis) -> dict[str, object]:
     return {
         "turbine": short(farm.turbine(diagnosis.number)),
         "degrees": diagnosis.degrees,
@@ -241,6 +251,7 @@ def _document(diagnosis: Diagnosis) -> dict[str, object]:
         "neighbours": diagnosis.neighbours,
         "median": diagnosis.median,
         "broken": diagnosis.broken,
+        "why": diagnosis.why.to_dict(),
         "opened_seconds": diagnosis.opened,
         "added_seconds": diagnosis.added.seconds,
         "dropped_seconds": diagnosis.dropped.seconds,

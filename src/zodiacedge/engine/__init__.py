@@ -7,6 +7,7 @@ semantics      the meaning of expressions, functions and aggregates
 api            the interface of an engine, and its laws
 factset        facts as Python sets, with indexes
 persistence    the interface between an engine and a store
+query_lookups  lookups by prepared queries
 state_compare  comparison of states by listing their facts
 reference      evaluation on Python sets
 embedded       evaluation by compiled kernels on tables of term ids, in one process

@@ -26,9 +26,16 @@ from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
     from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.io import Load
+    from zodiacedge.io.formats.arrow_rows import ChunkedRows
+    from zodiacedge.io.formats.column_mapping import ColumnMapping
     from zodiacedge.language.ast import Atom, Fact, Predicate, Query, Rule, Variable
     from zodiacedge.plan.algebra import Plan
     from zodiacedge.plan.measurement import Measurement
@@ -69,7 +76,8 @@ class Progress:
 class Settings:
     """Settings of an evaluation: registered functions, limits, strict mode.
 
-    Long computations report their progress, and let waiting threads run at `yield_point`.
+    Long computations report their progress, and let waiting threads run at `yield_point`. `warn` is called
+    with the warnings of a change before it is evaluated.
     """
 
     registry: Registry = field(default_factory=Registry)
@@ -77,6 +85,7 @@ class Settings:
     strict: bool = False
     progress: Callable[[Progress], None] | None = None
     yield_point: YieldPoint = ALONE
+    warn: Callable[[Sequence[Diagnostic]], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,8 @@ class SegmentChange(NamedTuple):
 class NodeRun:
     """The maintenance of one hyper-node in a change: strategy, rounds, facts, time.
 
-    `estimate` is the time of its last evaluation from scratch, 0 if unknown. `derivations` counts rule
+    `estimate` is the time of its last evaluation from scratch, 0 if unknown; `expected` is the time that the
+    engine expected the strategy to take when it chose it, 0 if it made no choice. `derivations` counts rule
     instances, including those with known heads; it depends on the engine, None if not counted.
     """
 
@@ -112,17 +122,27 @@ class NodeRun:
     moved: SegmentChange | Callable[[], SegmentChange] | None = field(default=None, compare=False, repr=False)
     """The change of the segment, compared with its old facts or those inherited from merged nodes; or a
     function that counts it on demand, since the comparison may cost more than the change."""
+    expected: float = 0.0
 
     def counted(self) -> SegmentChange | None:
         """Count the facts that the segment gained and lost; None if unknown."""
         return self.moved() if callable(self.moved) else self.moved
 
 
+class RanJob(NamedTuple):
+    """A job that an engine ran on a cluster: number, purpose, page in the cluster's UI."""
+
+    number: int
+    purpose: str
+    url: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The rows of a query, distinct and in the total order, and the bindings dropped by evaluation errors."""
 
-    rows: tuple[tuple[Term, ...], ...]
+    rows: Sequence[tuple[Term, ...]]
+    """A tuple, or an `ArrowRows`."""
     dropped: Dropped | None = None
 
 
@@ -193,6 +213,9 @@ class Batch(Protocol):
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
 
+    def add_table(self, table: pa.Table, relation: str) -> None:
+        """Add the rows of an Arrow table as facts of a relation; raise if a row is no fact."""
+
     def load(self, load: Load) -> None:
         """Add the facts of files."""
 
@@ -201,6 +224,14 @@ class Batch(Protocol):
 
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of the facts added so far."""
+
+
+@runtime_checkable
+class TakesFrames(Protocol):
+    """A batch that reads DataFrames of Spark where they are; for others they become Arrow tables."""
+
+    def add_frame(self, frame: DataFrame, relation: str, mapping: ColumnMapping) -> tuple[int, int]:
+        """Add the rows of a DataFrame; return their number, and that of rows left out for a null."""
 
 
 class FactDelta(Protocol):
@@ -241,8 +272,23 @@ class NetChange(Protocol):
         """The inserted and the deleted facts, of all predicates or of the wanted ones."""
 
 
+class Held(NamedTuple):
+    """A part of what a state holds in memory."""
+
+    part: str
+    size: int
+    """The number of terms, rows, indexes or programs."""
+    bytes: int
+    unused_bytes: int
+    """About how many of the bytes could be given back, and will be in time."""
+
+
 class State(Materialisation, Protocol):
     """A version of a knowledge base in an engine (the paper's DataStore)."""
+
+    @property
+    def keeps_windows(self) -> bool:
+        """Whether it fills the relation of windows (`language.windows`); else rules read the clock."""
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
@@ -267,8 +313,20 @@ class State(Materialisation, Protocol):
     ) -> UncommittedState:
         """Evaluate a change to checked and resolved rules, given by key, and to explicit facts."""
 
+    def held(self) -> tuple[Held, ...]:
+        """Return what this version holds in memory; nothing where that cannot be told."""
+
+    def reclaim(self, rules: Mapping[str, Rule]) -> None:
+        """Free a part of what no fact and none of these rules uses; called between changes.
+
+        A part is small beside the change before it, and never fails.
+        """
+
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Return the number of visible facts and the sum of their SHA-256 hashes: equal on all engines."""
+
+    def lookups(self, settings: Settings) -> Lookups:
+        """Return lookups in this version."""
 
     def diff(self, before: State) -> tuple[frozenset[Fact], frozenset[Fact]]:
         """Return the facts that are visible in this version only, and in another version only.
@@ -294,6 +352,86 @@ class Mentioning(Protocol):
 
 
 @runtime_checkable
+class KnowsWhatIsDue(Protocol):
+    """A state that knows when the next moment enters or leaves a window."""
+
+    def next_due(self) -> datetime | None:
+        """Return the first time of the clock at which a window changes; None if none will."""
+
+
+# In front of the name of a relation, in a lookup: only its explicit facts.
+EXPLICIT_FACTS = "explicit facts of "
+
+
+class Lookup(Protocol):
+    """A join of the visible facts with rows of values for its parameters, planned once."""
+
+    def __call__(
+        self, given: Sequence[tuple[Term, ...]], most: int
+    ) -> tuple[Sequence[tuple[Term, ...]], bool]:
+        """Return distinct rows of the columns, in any order, and whether these are all.
+
+        Args:
+            given: Distinct rows with a value for each parameter; one empty row if there are no parameters.
+            most: The number of rows after which the lookup may stop.
+        """
+
+
+class Lookups(Protocol):
+    """Lookups in one version by key, for questions about single facts: no large relation is scanned."""
+
+    @property
+    def joins_explicit(self) -> bool:
+        """Whether a lookup can read explicit facts only."""
+
+    def prepare(self, query: Query, parameters: tuple[Variable, ...]) -> Lookup:
+        """Plan a resolved query without aggregates, whose parameters get values later.
+
+        A positive atom whose relation has `EXPLICIT_FACTS` in front of its name matches explicit facts only,
+        if `joins_explicit` is true; classes are not read so.
+        """
+
+    def explicit_among(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        """Return those of some facts that are explicit."""
+
+
+@runtime_checkable
+class ListsTables(Protocol):
+    """A state that lists its visible facts by columns; other states list them one by one."""
+
+    def tables(self, wanted: Callable[[Predicate], bool]) -> Mapping[Predicate, ChunkedRows] | None:
+        """Return the visible facts of the wanted predicates, in order; None if one has no columns."""
+
+
+@runtime_checkable
+class ListsFrames(Protocol):
+    """A state whose facts are DataFrames of Spark, of the session that the engine works on."""
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the user."""
+
+    def frame(self, predicate: Predicate, mapping: ColumnMapping) -> DataFrame:
+        """Return the visible facts of a predicate with the columns of a mapping."""
+
+
+@runtime_checkable
+class ChangesFrames(Protocol):
+    """A net change whose facts are DataFrames of Spark."""
+
+    def frame(self, predicate: Predicate, mapping: ColumnMapping, *, inserted: bool) -> DataFrame:
+        """Return the inserted or the deleted facts of a predicate with the columns of a mapping."""
+
+
+@runtime_checkable
+class RunsJobs(Protocol):
+    """A state whose changes run jobs on a cluster."""
+
+    def watched_jobs(self, purpose: str) -> AbstractContextManager[Sequence[RanJob]]:
+        """Name the jobs of a `with` block by what they are for; return those that ran."""
+
+
+@runtime_checkable
 class MeasuresPlans(Protocol):
     """A state that can run a plan and count its rows step by step."""
 
@@ -315,6 +453,12 @@ class UncommittedState(Protocol):
     @property
     def net(self) -> NetChange:
         """The net change; to be read before the commit."""
+
+    def lookups(self, settings: Settings) -> Lookups:
+        """Return lookups in the next version, to be used before the version in force changes."""
+
+    def prepare(self) -> None:
+        """Before the commit of a load, build what later changes look rows up in."""
 
     def commit(self) -> State:
         """Return the new state. The state that the change started from must not be used afterwards."""

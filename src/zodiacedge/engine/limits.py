@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, LimitReached, Span, counted
 
-_STATM = Path("/proc/self/statm")
+_STATM = "/proc/self/statm"
 _STEPS_BETWEEN_CHECKS = 4096
 # Reading the memory in use takes longer than many changes. So a short change checks it only if no change has
 # checked it recently, and a longer change soon after its start.
@@ -87,7 +86,8 @@ class Meter:
 
 def _resident() -> int:
     try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with open(_STATM, "rb", buffering=0) as statm:  # noqa: PTH123 - a third of the time of a Path
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
 

@@ -18,12 +18,22 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
-from zodiacedge.engine.api import Answer, Dropped, NodeRun, Progress, SegmentChange, Settings, refuse_errors
+from zodiacedge.engine.api import (
+    EXPLICIT_FACTS,
+    Answer,
+    Dropped,
+    NodeRun,
+    Progress,
+    SegmentChange,
+    Settings,
+    refuse_errors,
+)
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.semantics.aggregates import accepts, fold
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
+from zodiacedge.io.tables import facts_of_table
 from zodiacedge.language.ast import (
     Aggregate,
     Argument,
@@ -46,7 +56,9 @@ from zodiacedge.terms import Term, order_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Batch, FactDelta, Mismatch, State
+    import pyarrow as pa
+
+    from zodiacedge.engine.api import Batch, FactDelta, Held, Lookup, Mismatch, State
     from zodiacedge.engine.registry import Registry
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
@@ -54,6 +66,7 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Predicate
 
 _Binding = dict[Variable, Term]
+_Row = tuple[Term, ...]
 
 
 @dataclass(slots=True)
@@ -80,6 +93,7 @@ class ReferenceMaterialisation:
     segments: Mapping[frozenset[str], frozenset[Fact]] = field(default_factory=dict)
     facts: FactSet = field(default_factory=FactSet)
     explicit_facts: frozenset[Fact] = frozenset()
+    keeps_windows = False
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -144,6 +158,10 @@ class ReferenceMaterialisation:
 
         return answered
 
+    def lookups(self, settings: Settings) -> ReferenceLookups:
+        """Return lookups in this version."""
+        return ReferenceLookups(self, settings)
+
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
         return self.explicit_facts
@@ -176,6 +194,13 @@ class ReferenceMaterialisation:
             raise TypeError(fact_delta)
         after = ReferenceEngine().materialise(rules, graph, fact_delta.after, settings)
         return ReferenceUncommitted(self, after, rules)
+
+    def held(self) -> tuple[Held, ...]:
+        """Return nothing: Python and Spark do not tell."""
+        return ()
+
+    def reclaim(self, rules: Mapping[str, Rule]) -> None:
+        """Do nothing: a state holds its facts and nothing else."""
 
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Return the number of visible facts and the sum of their hashes."""
@@ -229,9 +254,54 @@ class ReferenceUncommitted:
         before, after = self.before.visible(), self.after.visible()
         return ReferenceNetChange(after - before, before - after)
 
+    def lookups(self, settings: Settings) -> ReferenceLookups:
+        """Return lookups in the next version."""
+        return ReferenceLookups(self.after, settings)
+
+    def prepare(self) -> None:
+        """Do nothing: sets need no preparation."""
+
     def commit(self) -> ReferenceMaterialisation:
         """Return the new state."""
         return self.after
+
+
+class ReferenceLookups:
+    """Lookups in a state of the reference evaluator: queries on a copy that has the explicit facts apart."""
+
+    joins_explicit = True
+
+    def __init__(self, state: ReferenceMaterialisation, settings: Settings) -> None:
+        """Read one state."""
+        self._explicit = state.explicit_facts
+        self._facts = FactSet(state.facts)
+        self._settings = settings
+        self._calls = 0
+        for fact in state.explicit_facts:
+            self._facts.add(Fact(EXPLICIT_FACTS + fact.relation, fact.args))
+
+    def explicit_among(self, facts: Collection[Fact]) -> frozenset[Fact]:
+        """Return those of some facts that are explicit."""
+        return self._explicit.intersection(facts)
+
+    def prepare(self, query: Query, parameters: tuple[Variable, ...]) -> Lookup:
+        """Return a lookup, whose parameters get values later."""
+        registry, tick = self._settings.registry, partial(Meter(self._settings.limits).step, "", query.span)
+
+        def rows(given: Sequence[_Row], most: int) -> tuple[Sequence[_Row], bool]:
+            # The rows are facts of a relation that no program can name, another one for each call.
+            self._calls += 1
+            values = Atom(f"values given to lookup {self._calls}", parameters)
+            for row in given:
+                self._facts.add(Fact(values.relation, row))
+            distinct: dict[_Row, None] = {}
+            for binding in solutions((values, *query.body), self._facts, registry, _Errors(), tick):
+                distinct[tuple(_value(c, binding) for c in query.columns)] = None
+                if len(distinct) > most:
+                    return list(distinct)[:most], False
+            return list(distinct), True
+
+        return rows
 
 
 @dataclass(slots=True)
@@ -243,6 +313,10 @@ class ReferenceBatch:
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
         self.collected.update(facts)
+
+    def add_table(self, table: pa.Table, relation: str) -> None:
+        """Add the rows of an Arrow table as facts of a relation; raise if a row is no fact."""
+        self.add(facts_of_table(table, relation))
 
     def load(self, load: Load) -> None:
         """Add the facts of files."""

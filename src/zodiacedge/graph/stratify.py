@@ -42,9 +42,12 @@ class CycleEdge:
 
 def check_stratified(rules: RuleGraph, nodes: Iterable[tuple[str, ...]]) -> None:
     """Raise StratificationProblem with a finding for each node with a negative edge inside."""
-    findings = [_diagnose(rules, cycle) for node in nodes if (cycle := shortest_cycle(rules, node))]
-    if findings:
-        raise StratificationProblem(findings)
+    cycles = [cycle for node in nodes if (cycle := shortest_cycle(rules, node))]
+    if cycles:
+        raise StratificationProblem(
+            [_diagnose(rules, cycle) for cycle in cycles],
+            [tuple(step.source for step in cycle) for cycle in cycles],
+        )
 
 
 def shortest_cycle(rules: RuleGraph, node: tuple[str, ...]) -> tuple[CycleEdge, ...]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sized
 from typing import IO, TYPE_CHECKING, TypeVar
 
+from zodiacedge.extras import need
 from zodiacedge.io.formats.jsonl import read_jsonl
 from zodiacedge.io.formats.lines import FileReading, ReadOptions
 from zodiacedge.io.formats.tabular import checked_delimiter, read_tabular
@@ -17,6 +18,8 @@ from zodiacedge.io.streams import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from zodiacedge.io.report import BadLine, ProgressCallback
     from zodiacedge.language.ast import Fact
@@ -170,12 +173,24 @@ def fact_batches(file: FileReading) -> Iterator[list[Fact]]:
         yield from _reader(source.format)(stream, file)
 
 
+def column_batches(file: FileReading) -> Iterator[list[Fact] | pa.RecordBatch]:
+    """Yield the rows of one Parquet or Arrow file, in batches of columns; or the fact that it is."""
+    need("tables", "a Parquet or Arrow file")
+    from zodiacedge.io.formats.arrow import read_columns  # noqa: PLC0415 - loads pyarrow
+
+    source = file.source
+    with reading(source.name), open_source(source.path, source.compression, file.counter) as stream:
+        yield from read_columns(stream, file)
+
+
 def _reader(form: Format) -> Callable[[IO[bytes], FileReading], Iterator[list[Fact]]]:
     if form in RDF_FORMATS:
+        need("rdf", f"RDF other than N-Triples ({form.value})")
         from zodiacedge.io.formats.rdf import read_rdf  # noqa: PLC0415 - loads pyoxigraph
 
         return read_rdf
     if form in {Format.PARQUET, Format.ARROW}:
+        need("tables", "a Parquet or Arrow file")
         from zodiacedge.io.formats.arrow import read_columnar  # noqa: PLC0415 - loads pyarrow
 
         return read_columnar

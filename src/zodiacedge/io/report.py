@@ -99,6 +99,18 @@ class LoadReport:
         }
 
 
+def table_report(relation: str, facts: int, dropped: int, seconds: float) -> LoadReport:
+    """Return the report on a table in memory or of Spark, from which rows with a null were left out."""
+    warnings: list[Diagnostic] = []
+    if dropped:
+        rows = f"{dropped:,} rows" if dropped > 1 else "1 row"
+        message = f"{rows} of the table of {relation} with a null: left out"
+        note = "fill the cells, or leave the rows out where the table is made"
+        warnings.append(Diagnostic("W030", message, note, severity="warning"))
+    report = FileReport("the table", "table", facts, dropped, relation)
+    return LoadReport((report,), (), seconds, tuple(warnings))
+
+
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
     """Progress of a load: bytes on disk of all its files, and the facts and bad lines so far."""

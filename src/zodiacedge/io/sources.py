@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from zodiacedge.errors import LoadProblem
+from zodiacedge.errors import LoadProblem, nearest
 from zodiacedge.io.paths import AnyPath, glob_paths, is_uri, path_of
 from zodiacedge.io.problems import missing, problem, reading
 from zodiacedge.io.streams import COMPRESSIONS
@@ -200,10 +200,12 @@ def _folder(folder: AnyPath, relation: str) -> Iterator[SourceFile]:
 def _file(path: AnyPath, relation: str, manifest: Mapping[str, tuple[str, int]]) -> SourceFile:
     known = by_extension(path)
     if not known:
+        near = nearest(path.name.rpartition(".")[2].lower(), tuple(EXTENSIONS), 0.6)
+        hint = f"did you mean .{near}? " if near else ""
         raise problem(
             "I004",
             f"{path}: the extension does not say the format",
-            f"known extensions: {_extensions()}, each also with .{', .'.join(COMPRESSIONS)}",
+            f"{hint}known extensions: {_extensions()}, each also with .{', .'.join(COMPRESSIONS)}",
         )
     form, compression, stem = known
     listed = manifest.get(path.name)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from zodiacedge.extras import need
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -99,6 +101,7 @@ class _ZstdReader(io.RawIOBase):
         super().close()
 
     def _decompress(self) -> None:
+        need("compression", "a .zst file")
         import zstandard  # noqa: PLC0415 - few loads need it, and every import costs start-up time
 
         frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
@@ -149,6 +152,7 @@ def open_target(path: Path, compression: str) -> Iterator[IO[bytes]]:
                 with bz2.BZ2File(raw, "wb") as zipped_2:
                     yield zipped_2
             case "zst":
+                need("compression", "a .zst file")
                 import zstandard  # noqa: PLC0415 - as above
 
                 with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as zipped_3:

@@ -13,9 +13,19 @@ from zodiacedge.io.problems import problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
     from zodiacedge.errors import LoadProblem
     from zodiacedge.language.ast import Fact
+
+
+_SPARK_TYPES = {
+    "int64": "long",
+    "double": "double",
+    "bool": "boolean",
+    "date32[day]": "date",
+    "string": "string",
+}
 
 
 def is_table(value: object) -> bool:
@@ -24,25 +34,66 @@ def is_table(value: object) -> bool:
     return _is_pandas(value) or any(hasattr(type(value), name) for name in ("__arrow_c_stream__", "schema"))
 
 
-def facts_of_table(table: object, relation: str) -> list[Fact]:
-    """Return the facts of a table, of a relation given by its full name; raise if a row is not a fact."""
-    # Both load pyarrow.
-    from zodiacedge.io.formats import arrow  # noqa: PLC0415
+def is_spark_frame(value: object) -> bool:
+    """Whether a value is a DataFrame of Spark, classic or of Spark Connect."""
+    # By name, so that Spark need not be loaded.
+    kind = type(value)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
-    converted = arrow_table(table)
-    twice = [str(name) for name, count in Counter(converted.column_names).items() if count > 1]
-    if twice:
-        raise _two_columns(twice[0])
-    return arrow.facts_of_table(converted, relation) if converted.num_rows else []
+
+def spark_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Return an Arrow table as a DataFrame of a Spark session."""
+    if table.num_rows:
+        return session.createDataFrame(table)
+    # Spark Connect takes no table without rows.
+    return session.createDataFrame([], spark_schema(table))
+
+
+def spark_schema(table: pa.Table) -> str:
+    """Return the columns of a table of terms in Spark's notation."""
+    kinds = ((field.name, _SPARK_TYPES.get(str(field.type), "timestamp")) for field in table.schema)
+    return ", ".join(f"`{name}` {kind}" for name, kind in kinds)
+
+
+def refuse_stream(frame: object) -> None:
+    """Raise if a DataFrame of Spark is a stream, which has no end."""
+    if getattr(frame, "isStreaming", False):
+        hint = "follow it with kb.stream(df, 'reading', …), or apply its batches by foreachBatch"
+        raise problem("I011", "the DataFrame is a stream, and a change takes facts that are there", hint)
+
+
+def facts_of_table(table: pa.Table, relation: str) -> list[Fact]:
+    """Return the facts of an Arrow table, of a relation given by its full name; raise if a row is no fact."""
+    from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
+
+    return arrow.facts_of_table(table, relation) if table.num_rows else []
+
+
+def columns_of_table(table: pa.Table, relation: str) -> list[list[Fact] | pa.RecordBatch]:
+    """Return the same rows in batches of plain columns, as `formats.columns` makes them."""
+    from zodiacedge.io.formats import arrow  # noqa: PLC0415 - loads pyarrow
+
+    return arrow.columns_of_table(table, relation) if table.num_rows else []
 
 
 def arrow_table(table: object) -> pa.Table:
-    """Return a table as an Arrow table, without the index of pandas; raise if its columns have no type."""
+    """Return a table as an Arrow table, without the index of pandas; raise if its columns are unfit."""
+    converted = _converted(table)
+    twice = [str(name) for name, count in Counter(converted.column_names).items() if count > 1]
+    if twice:
+        raise _two_columns(twice[0])
+    return converted
+
+
+def _converted(table: object) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - takes time to load
 
     if _is_pandas(table):
         _check_frame(table)
     try:
+        if is_spark_frame(table):
+            refuse_stream(table)
+            return table.toArrow()  # type: ignore[attr-defined] # a DataFrame has it
         if _is_pandas(table):
             return pa.Table.from_pandas(table, preserve_index=False)
         return pa.table(table)

@@ -6,22 +6,37 @@ Locks, the log of a store and the commit are left to `knowledge_base`.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.engine.api import Progress
+from zodiacedge.engine.api import Progress, RunsJobs
+from zodiacedge.errors import Diagnostic, PackProblem, ZodiacError
 from zodiacedge.kb.change import plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
+from zodiacedge.kb.time.clock import clock_after, ticked
+from zodiacedge.kb.time.hidden import ShownNetChange
 from zodiacedge.kb.warnings import mistaken_constants
+from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.checks import text_order
 from zodiacedge.language.lint.silence import audible
-from zodiacedge.language.printer import format_rule
+from zodiacedge.language.printer import abbreviated, format_rule
+from zodiacedge.language.safety import resolve_query
+from zodiacedge.packs.owners import moves
 
 if TYPE_CHECKING:
-    from zodiacedge.engine.api import FactDelta, Settings, State, UncommittedState
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from zodiacedge.engine.api import FactDelta, Lookups, Settings, State, UncommittedState
     from zodiacedge.kb.change import Change, ChangeNote
     from zodiacedge.kb.rule_base import RuleBase
-    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.ast import Predicate, Rule
     from zodiacedge.language.checks import Host
+    from zodiacedge.packs.manifest import Check, Manifest
+    from zodiacedge.packs.owners import PacksDelta
+
+    Warn = Callable[[Sequence[Diagnostic]], object]
 
 _COMPARING = "comparing facts with those that are there"
 
@@ -32,6 +47,12 @@ class CurrentVersion(NamedTuple):
     version: int
     program: RuleBase
     state: State
+    prefixes: Mapping[str, str]
+    """Those that messages are written with."""
+    declared: Mapping[str, str]
+    """Those that changes have declared, which a change may redefine."""
+    now: datetime | None = None
+    """Its time, None before the first tick."""
 
 
 class EvaluatedChange(NamedTuple):
@@ -41,6 +62,8 @@ class EvaluatedChange(NamedTuple):
     fact_delta: FactDelta
     uncommitted: UncommittedState
     report: ChangeReport
+    now: datetime | None
+    """The time after the change."""
 
 
 def evaluate_change(
@@ -53,36 +76,127 @@ def evaluate_change(
     """Evaluate a change, or raise if it is refused; a dry run has no note.
 
     A dry run creates no version. Neither does a change without effect on rules and explicit facts, unless its
-    note has something to keep.
+    note has something to keep. Diagnostics are written with the prefixes of the version and of the note.
     """
+    declared = note.prefixes if note else {}
+    prefixes = {**current.prefixes, **declared}
+    change = replace(change, warnings=(*change.warnings, *_redefined(declared, current.declared)))
+    settings = replace(settings, warn=_abbreviating(settings.warn, prefixes))
+    try:
+        evaluated = _evaluated(current, change, host, settings, note)
+    except ZodiacError as problem:
+        problem.diagnostics = tuple(abbreviated(finding, prefixes) for finding in problem.diagnostics)
+        raise
+    return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
+
+
+def _evaluated(
+    current: CurrentVersion, change: Change, host: Host, settings: Settings, note: ChangeNote | None
+) -> EvaluatedChange:
+    before = current.state
+    purpose = "dry run" if note is None else f"change {current.version + 1}"
+    if note and note.message:
+        purpose += f" ({note.message})"
+    if not isinstance(before, RunsJobs):
+        return _maintained(current, change, host, settings, note)
+    with before.watched_jobs(purpose) as jobs:
+        evaluated = _maintained(current, change, host, settings, note)
+    return evaluated._replace(report=replace(evaluated.report, jobs=tuple(jobs)))
+
+
+def _maintained(
+    current: CurrentVersion, change: Change, host: Host, settings: Settings, note: ChangeNote | None
+) -> EvaluatedChange:
     start = time.perf_counter()
-    version, program, before = current
+    version, program, before = current.version, current.program, current.state
+    change = ticked(change, current.now)
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
         # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
         settings.progress(Progress.of_stage(_COMPARING))
     fact_delta = _fact_delta(change, before)
     settings.yield_point.yield_to_waiters()
+    moved = (*change.add_facts, *change.remove_facts)
+    now = clock_after(fact_delta, moved, (*change.loaded, *change.unloaded), current.now)
     delta = plan_rule_delta(program, change, host, fact_delta, before)
-    uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
-    warnings = (*change.warnings, *delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
-    has_effect = bool(delta.rules_added or delta.rules_removed or fact_delta.added or fact_delta.removed)
+    found = (*change.warnings, *delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
+    warnings = tuple(sorted(audible(found, change.add_rules), key=text_order))
+    if settings.warn and warnings:
+        # The evaluation may be what a warning is about: it may never end.
+        settings.warn(warnings)
+    uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
+    if delta.packs and not change.accepted:
+        check_packs(delta.packs, uncommitted.lookups(settings))
+    rules_added = (*delta.rules_added, *(after for _, after in delta.relabelled))
+    rules_removed = (*delta.rules_removed, *(before for before, _ in delta.relabelled))
+    has_effect = bool(rules_added or rules_removed or fact_delta.added or fact_delta.removed or delta.packs)
     report = ChangeReport(
         version,
         version + (note is not None and (has_effect or note.is_kept)),
-        delta.rules_added,
-        delta.rules_removed,
+        rules_added,
+        rules_removed,
         fact_delta.added,
         fact_delta.removed,
-        uncommitted.net,
+        ShownNetChange(uncommitted.net),
         (*dropped_nodes(delta.dropped, before), *uncommitted.runs),
         {_label(delta.program.rules[key]): d for key, d in uncommitted.dropped.items()},
-        tuple(sorted(audible(warnings, change.add_rules), key=text_order)),
+        warnings,
         time.perf_counter() - start,
         dry_run=note is None,
+        known=partial(_predicates_of, delta.program),
+        packs=moves(program.packs, delta.program.packs),
+        packs_delta=delta.packs,
     )
-    return EvaluatedChange(delta.program, fact_delta, uncommitted, report)
+    return EvaluatedChange(delta.program, fact_delta, uncommitted, report, now)
+
+
+def _predicates_of(program: RuleBase) -> frozenset[Predicate]:
+    """Return the predicates of the heads and bodies of rules."""
+    rules = program.rules.values()
+    return frozenset(a.predicate for rule in rules for a in (rule.head, *body_atoms(rule.body)))
+
+
+def check_packs(delta: PacksDelta, lookups: Lookups) -> None:
+    """Raise if what packs that come demand of the facts does not hold."""
+    manifests = [d.manifest for d in delta.packs.values() if d.manifest]
+    failed = [
+        Diagnostic(
+            "P010",
+            f"a check of the pack {manifest} fails: there must be {check}",
+            "the pack demands it of what is in force with it; nothing was changed",
+        )
+        for manifest in manifests
+        for check in failing(manifest, lookups)
+    ]
+    if failed:
+        raise PackProblem(failed)
+
+
+def failing(manifest: Manifest, lookups: Lookups) -> Iterator[Check]:
+    """Yield the checks of a pack that do not hold."""
+    for check in manifest.checks:
+        rows, _ = lookups.prepare(resolve_query(check.parsed()), ())([()], 1)
+        if bool(rows) != check.answers:
+            yield check
+
+
+def _abbreviating(warn: Warn | None, prefixes: Mapping[str, str]) -> Warn | None:
+    """Return a function that tells warnings with prefixes, as the errors of a change have them."""
+    if warn is None:
+        return None
+    return lambda found: warn([abbreviated(warning, prefixes) for warning in found])
+
+
+def _redefined(prefixes: Mapping[str, str], declared: Mapping[str, str]) -> Iterator[Diagnostic]:
+    for prefix, base in prefixes.items():
+        if declared.get(prefix, base) != base:
+            yield Diagnostic(
+                "W019",
+                f"the prefix {prefix}: now means {base}, and meant {declared[prefix]} before",
+                "queries and later changes use the new meaning; choose another prefix to keep both",
+                severity="warning",
+            )
 
 
 def _fact_delta(change: Change, state: State) -> FactDelta:

@@ -1,28 +1,35 @@
 """A change of rules and facts as a value, and its effective delta on a given version.
 
 `Change` is the request. `plan_rule_delta` computes which rules are really inserted and deleted (insertion
-wins over deletion), checks the resulting program and updates the graph. A refused change has no effect.
+wins over deletion; a rule that is deleted and inserted gets the label that it is inserted with), checks the
+resulting program and updates the graph. A refused change has no effect.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
 from zodiacedge.kb.rule_base import RuleBase, names_in
-from zodiacedge.kb.warnings import endless_values
+from zodiacedge.kb.time.clock import times_after, times_in
+from zodiacedge.kb.time.rule_forms import RuleForms
+from zodiacedge.kb.warnings import endless_values, namesakes_of_rules
 from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom, body_atoms
-from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Host, Subject, check
 from zodiacedge.language.lint.lints import lint
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
-from zodiacedge.language.safety import resolve
-from zodiacedge.terms import RDF_TYPE
+from zodiacedge.language.vocabulary import RECENT_BASE, TIME_RELATION
+from zodiacedge.language.windows import as_written, is_hidden
+from zodiacedge.packs.base_program import BaseChange
+from zodiacedge.packs.owners import PacksDelta
+from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from zodiacedge.engine.api import Batch, FactDelta, State
     from zodiacedge.language.ast import Predicate
@@ -60,11 +67,17 @@ class Change:
     atoms: tuple[Atom, ...] = field(default=(), compare=False)
     """The facts to insert that a program text contains, with their spans, for the messages."""
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
-    """The warnings of the files that were loaded, for the report."""
+    """Warnings of files that were loaded and of prefixes, for the report."""
     replace_labels: frozenset[str] = frozenset()
     """Labels whose present rules are deleted, because a rule of the same label is inserted."""
     sync_rules: bool = False
     """Whether all rules are deleted that are not among those to insert."""
+    accepted: bool = False
+    """Whether it was in force before: it replays or undoes changes, or copies a knowledge base."""
+    packs: PacksDelta | None = None
+    """How packs and their rules change; rules then come and go as they are named, whoever owns them."""
+    tick: datetime | None = None
+    """The time that the clock moves to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,10 @@ class RuleDelta:
     warnings: tuple[Diagnostic, ...]
     dropped: tuple[Mapping[str, Rule], ...] = ()
     """The rules, by key, of each hyper-node that loses all its rules."""
+    relabelled: tuple[tuple[Rule, Rule], ...] = ()
+    """Rules that get another label, or lose theirs: before and after."""
+    packs: PacksDelta = field(default_factory=PacksDelta)
+    """How the packs in force, and what they own, change."""
 
 
 def plan_rule_delta(
@@ -96,9 +113,8 @@ def plan_rule_delta(
     """
     inserted = {f.predicate for f in change.add_facts}.union(*(batch.predicates() for batch in change.loaded))
     known = state.explicit_predicates({predicate.name for predicate in inserted})
-    only_facts = not (change.add_rules or change.remove_rules or change.sync_rules)
     if (
-        only_facts
+        _has_only_facts(change)
         and inserted <= known
         and not any(_forbidden_facts(_aggregating(program, inserted).values(), fact_delta, ()))
     ):
@@ -106,38 +122,112 @@ def plan_rule_delta(
     diagnostics: list[Diagnostic] = list(_empty_sync(program, change))
     added: dict[str, Rule] = {}
     resolved: dict[str, Rule] = {}
+    relabelled: dict[str, Rule] = {}
     kept: set[str] = set()
-    for rule in change.add_rules:
-        resolved_rule = resolve(rule)
-        key = rule_key(resolved_rule)
-        present = program.rules.get(key) or added.get(key)
+    windows = RuleForms(cache(partial(times_after, fact_delta)), by_rows=state.keeps_windows)
+    of_before = RuleForms(cache(partial(times_in, state)), by_rows=state.keeps_windows)
+    hidden: dict[str, Rule] = {}
+    base = BaseChange(program.packs, program.rules)
+    going = dict.fromkeys(_removed_keys(program, change, base, diagnostics, of_before))
+    for rule in map(as_written, change.add_rules):
+        key, resolved_rule, needed = windows.resolved(rule)
+        hidden |= needed
+        present = relabelled.get(key) or program.rules.get(key) or added.get(key)
         if not present:
             added[key], resolved[key] = rule, resolved_rule
+        elif _is_of_base(change) and base.concerns(key):
+            if not base.state(key, rule) and not _is_restated(rule, present, change):
+                diagnostics.append(_duplicate(rule, present))
+        elif key in going and key not in kept and rule.label != present.label:
+            relabelled[key] = replace(present, label=rule.label, span=rule.span)
         elif _loses_its_label(program, rule, present, change):
             diagnostics.append(_lost_label(rule, present, in_force=key in program.rules))
-        elif not _is_restated(rule, present, change, is_first=key not in kept):
+        elif not _is_restated(rule, present, change):
             diagnostics.append(_duplicate(rule, present))
         kept.add(key)
-    removed = dict.fromkeys(key for key in _removed_keys(program, change, diagnostics) if key not in kept)
+    removed = [key for key in going if key not in kept]
+    packs = base.delta() if change.packs is None else change.packs
+    if change.packs is None:
+        for key, label in base.relabelled():
+            relabelled[key] = replace(program.rules[key], label=label)
     diagnostics += _idle_facts(fact_delta)
     atoms = {ground(atom): atom for atom in change.atoms}
-    diagnostics += check(_subject(program, _Delta(added, removed, atoms, change, fact_delta), state, host))
+    diagnostics += _moved_times(program, change, removed, fact_delta)
+    if added or inserted or relabelled:
+        # Rules that stay were checked, and no check fails for want of a rule or a fact.
+        delta = _Delta(added, relabelled, removed, atoms, change, fact_delta, windows.times)
+        diagnostics += check(_subject(program, delta, state, host))
     aggregated = [rule for key, rule in _aggregating(program, inserted).items() if key not in removed]
     aggregated += [rule for rule in resolved.values() if rule.aggregate]
     diagnostics += _forbidden_facts(aggregated, fact_delta, atoms)
     errors = [d for d in diagnostics if d.severity == "error"]
     if errors:
         raise CheckProblem(errors)
-    after = program.changed(resolved, removed)
+    resolved |= {key: rule for key, rule in hidden.items() if key not in program.rules}
+    after = _changed(program, resolved, relabelled, removed, packs)
     diagnostics += lint(added.values())
     diagnostics += endless_values(resolved, after.graph)
+    diagnostics += namesakes_of_rules(after, inserted - known, state, added)
     return RuleDelta(
         after,
         tuple(added.values()),
         tuple(program.rules[key] for key in removed),
         tuple(diagnostics),
         tuple(_dropped(program, removed)),
+        tuple((program.rules[key], rule) for key, rule in relabelled.items()),
+        packs,
     )
+
+
+def _has_only_facts(change: Change) -> bool:
+    """Return whether a change concerns no rule, and no time of a predicate."""
+    if change.add_rules or change.remove_rules or change.sync_rules or change.packs:
+        return False
+    return all(fact.relation != TIME_RELATION for fact in (*change.add_facts, *change.remove_facts))
+
+
+def _changed(
+    program: RuleBase,
+    resolved: Mapping[str, Rule],
+    relabelled: Mapping[str, Rule],
+    removed: Collection[str],
+    packs: PacksDelta,
+) -> RuleBase:
+    """Return the rules and the packs that are in force after a change."""
+    gone = (*removed, *_orphans(program, removed, resolved))
+    after = program.changed({**resolved, **relabelled}, gone)
+    return replace(after, packs=program.packs.changed(packs)) if packs else after
+
+
+def _orphans(program: RuleBase, removed: Collection[str], added: Mapping[str, Rule]) -> Iterator[str]:
+    """Yield the keys of hidden rules that only removed rules need."""
+    names = {name for key in removed for name in names_in(program.rules[key]) if name.startswith(RECENT_BASE)}
+    needed = {name for rule in added.values() for name in names_in(rule)}
+    for name in names - needed:
+        keys = program.mentions[name].difference(removed)
+        if all(is_hidden(program.rules[key]) for key in keys):
+            yield from keys
+
+
+def _moved_times(
+    program: RuleBase, change: Change, removed: Collection[str], fact_delta: FactDelta
+) -> Iterator[Diagnostic]:
+    """Yield a finding for each time that is declared twice, or moves while rules have windows on it."""
+    for fact in (*change.add_facts, *change.remove_facts):
+        if fact.relation != TIME_RELATION:
+            continue
+        name = fact.args[0].value if isinstance(fact.args[0], IRI) else ""
+        stated = set(fact_delta.matching(Atom(TIME_RELATION, (fact.args[0], Variable("position")))))
+        if len(stated) > 1:
+            note = "remove the other @time in the same change"
+            yield Diagnostic("C023", f"two @time name arguments of {format_predicate(name)}", note)
+        elif fact not in stated:
+            keys = program.mentions.get(name, frozenset()).difference(removed)
+            rules = [rule.source for key in keys if not is_hidden(rule := program.rules[key])]
+            atoms = [atom for rule in rules if rule for atom in body_atoms(rule.body)]
+            if any(atom.within and atom.predicate.name == name for atom in atoms):
+                note = "remove the rules with `within` on it in the same change or before"
+                yield Diagnostic("C023", f"rules have windows on {format_predicate(name)}", note)
 
 
 def _dropped(program: RuleBase, removed: Collection[str]) -> Iterator[Mapping[str, Rule]]:
@@ -148,26 +238,29 @@ def _dropped(program: RuleBase, removed: Collection[str]) -> Iterator[Mapping[st
 
 
 class _Delta(NamedTuple):
-    # Rules inserted and deleted by key, and the facts of program texts with their atoms.
+    # Rules inserted, relabelled and deleted by key, and the facts of program texts with their atoms.
     added: Mapping[str, Rule]
+    relabelled: Mapping[str, Rule]
     removed: Collection[str]
     atoms: Mapping[Fact, Atom]
     change: Change
     fact_delta: FactDelta
+    times: Callable[[], Mapping[str, int]]
 
 
 def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subject:
     """Return the rules and facts to check: those inserted, and those that a check compares with them."""
-    added, removed, atoms, change, fact_delta = delta
+    added, relabelled, removed, atoms, change, fact_delta, _ = delta
     deleted = [program.rules[key] for key in removed]
     names = {name for rule in (*added.values(), *deleted) for name in names_in(rule)}
     loaded = {f.predicate for f in change.add_facts if f not in atoms}
     loaded |= {predicate for batch in change.loaded for predicate in batch.predicates()}
     names |= {predicate.name for predicate in loaded} | {atom.predicate.name for atom in atoms.values()}
-    near = program.near(names, [rule.label for rule in added.values()])
+    near = program.near(names, [rule.label for rule in (*added.values(), *relabelled.values())])
     near |= program.rivals(added.values())
     near.update(_aggregating(program, {atom.predicate for atom in atoms.values()}))
-    passed = tuple(program.rules[key] for key in sorted(near.difference(removed)))
+    near.difference_update(removed, relabelled)
+    passed = (*(program.rules[key] for key in sorted(near)), *relabelled.values())
     explicit = _remaining(state.explicit_predicates(names), (*added.values(), *passed), change, fact_delta)
 
     def every_name() -> Iterable[str]:
@@ -180,6 +273,9 @@ def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subj
         host,
         passed,
         every_name,
+        distinct=True,
+        accepted=change.accepted,
+        times=delta.times,
     )
 
 
@@ -230,14 +326,9 @@ def _empty_sync(program: RuleBase, change: Change) -> Iterator[Diagnostic]:
         )
 
 
-def _is_restated(rule: Rule, present: Rule, change: Change, *, is_first: bool) -> bool:
-    """Return whether a change that states a whole program, or replaces rules, repeats a rule as it is.
-
-    A whole program may have another label for a rule; the rule keeps the label that it is in force under.
-    """
-    if rule.label == present.label:
-        return change.sync_rules or rule.label in change.replace_labels
-    return change.sync_rules and is_first
+def _is_restated(rule: Rule, present: Rule, change: Change) -> bool:
+    """Return whether a change that states a whole program, or replaces rules, repeats a rule as it is."""
+    return rule.label == present.label and (change.sync_rules or rule.label in change.replace_labels)
 
 
 def _loses_its_label(program: RuleBase, rule: Rule, present: Rule, change: Change) -> bool:
@@ -252,9 +343,9 @@ def _lost_label(rule: Rule, present: Rule, *, in_force: bool) -> Diagnostic:
     if not in_force:
         cure = "leave out one of the two"
     elif present.label:
-        cure = f"remove {present.label} first, in a change of its own"
+        cure = f"remove {present.label} in the same change"
     else:
-        cure = "remove that rule by its text first, in a change of its own"
+        cure = "remove that rule by its text in the same change"
     return Diagnostic(
         "C015",
         f"the rule that is to replace {rule.label} is there already, {name}",
@@ -263,19 +354,39 @@ def _lost_label(rule: Rule, present: Rule, *, in_force: bool) -> Diagnostic:
     )
 
 
-def _removed_keys(program: RuleBase, change: Change, diagnostics: list[Diagnostic]) -> Iterator[str]:
-    for rule in change.remove_rules:
-        yield from _keys_of(program, rule, diagnostics)
-    for label in sorted(change.replace_labels):
-        if label in program.labels:
-            yield program.labels[label]
-    if change.sync_rules:
-        yield from program.rules
+def _is_of_base(change: Change) -> bool:
+    """Return whether a change concerns the base program, and so no rule that only packs own."""
+    return change.packs is None and not change.accepted
 
 
-def _keys_of(program: RuleBase, rule: str | Rule, diagnostics: list[Diagnostic]) -> Iterator[str]:
+def _removed_keys(
+    program: RuleBase, change: Change, base: BaseChange, diagnostics: list[Diagnostic], forms: RuleForms
+) -> Iterator[str]:
+    """Yield the keys of rules that go; of a rule that a pack owns, the base program goes as an owner."""
+    named = [key for rule in change.remove_rules for key in _keys_of(program, rule, diagnostics, forms)]
+    named += [program.labels[label] for label in sorted(change.replace_labels) if label in program.labels]
+    shown = [key for key, rule in program.rules.items() if not is_hidden(rule)] if change.sync_rules else []
+    if not (program.packs and _is_of_base(change)):
+        yield from named
+        yield from shown
+        return
+    for key in named:
+        if base.concerns(key):
+            diagnostics += base.release(key)
+        else:
+            yield key
+    for key in shown:
+        if base.concerns(key):
+            base.release_shared(key)
+        else:
+            yield key
+
+
+def _keys_of(
+    program: RuleBase, rule: str | Rule, diagnostics: list[Diagnostic], windows: RuleForms
+) -> Iterator[str]:
     if isinstance(rule, Rule):
-        key = rule_key(resolve(rule))
+        key, _, _ = windows.resolved(as_written(rule))
         if key in program.rules:
             yield key
             return

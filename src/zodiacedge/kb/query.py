@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, UsageProblem, nearest
 from zodiacedge.kb.answers import Answers
-from zodiacedge.language.ast import Aggregate, Variable, variables
+from zodiacedge.kb.time.clock import times_in
+from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable, conjuncts, variables
 from zodiacedge.language.checks import check_query
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_argument
+from zodiacedge.language.safety import resolve_query
+from zodiacedge.language.windows import body_by_clock, has_windows, untimed_windows, with_atoms
 from zodiacedge.terms import from_python
 
 if TYPE_CHECKING:
@@ -55,7 +59,8 @@ class Prepared:
             settings = self._settings()
             if self._planned is None or self._planned[0] is not state or self._planned[1] is not settings:
                 parameters = tuple(self._parameters.values())
-                self._planned = (state, settings, state.prepare(self._query, parameters, settings))
+                query = answerable(self._query, parameters, state)
+                self._planned = (state, settings, state.prepare(query, parameters, settings))
             answer = self._planned[2](given)
         return Answers(self.columns, answer.rows, (), answer.dropped, self._prefixes())
 
@@ -89,6 +94,26 @@ def checked_query(
     if errors:
         raise CheckProblem(errors)
     return CheckedQuery(query, tuple(d for d in diagnostics if d.severity != "error"))
+
+
+def answerable(query: Query, given: Iterable[Variable], state: State) -> Query:
+    """Return a checked query for an engine: resolved, with its windows as comparisons with the clock."""
+    resolved = resolve_query(query, given)
+    body = Rule(Atom("ans", ()), resolved.body, span=query.span)
+    if not has_windows(body):
+        return resolved
+    times = times_in(state)
+    findings = [*untimed_windows(body, times), *_negated_windows(query)]
+    if findings:
+        raise CheckProblem(findings)
+    return replace(resolved, body=body_by_clock(with_atoms(body, times)[0].body))
+
+
+def _negated_windows(query: Query) -> Iterator[Diagnostic]:
+    for conjunct in conjuncts(query.body):
+        if isinstance(conjunct, Negation) and conjunct.atom.within:
+            note = "give it a rule, and ask for its head: recent(S) :- reading(S, V, T) within 10 min ."
+            yield Diagnostic("C024", "a query cannot negate a window", note, conjunct.atom.span)
 
 
 def _bad_parameters(query: Query, given: Iterable[Variable]) -> Iterator[Diagnostic]:

@@ -13,16 +13,25 @@ from html import escape
 from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.api import NodeRun, SegmentChange
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.errors import counted as number_of
+from zodiacedge.explain.explainer import MOST_FACTS
+from zodiacedge.kb.tables.changed_facts import ChangedFacts
+from zodiacedge.language.canonical import relabelled
 from zodiacedge.language.printer import abbreviate, format_predicate, format_rule
+from zodiacedge.packs.owners import PacksDelta, moves_for_people
 from zodiacedge.util.html import html_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
-    from zodiacedge.engine.api import Dropped, NetChange, State
-    from zodiacedge.errors import Diagnostic
-    from zodiacedge.language.ast import Fact, Predicate, Rule
+    from zodiacedge.engine.api import Dropped, NetChange, RanJob, State
+    from zodiacedge.explain.budget import Budget
+    from zodiacedge.explain.explainer import Explainer
+    from zodiacedge.explain.missing import WhyNot
+    from zodiacedge.explain.proof import Proof
+    from zodiacedge.language.ast import Atom, Fact, Predicate, Rule
 
 
 _Count = TypeVar("_Count")
@@ -46,6 +55,7 @@ class ChangeReport:
     version_after: int
     rules_added: tuple[Rule, ...]
     rules_removed: tuple[Rule, ...]
+    """A rule that gets another label is removed with the old one, and added with the new one."""
     facts_added: int
     facts_removed: int
     net: NetChange
@@ -57,21 +67,56 @@ class ChangeReport:
     """Prefixes that abbreviate IRIs for people."""
     dry_run: bool = False
     """Whether the change was only evaluated."""
+    jobs: tuple[RanJob, ...] = field(default=(), compare=False)
+    """The jobs that the change ran on Spark, with their pages in its UI; none with other engines."""
+    known: Callable[[], Collection[Predicate]] = field(default=tuple, compare=False, repr=False)
+    """Lists the predicates of the rules."""
+    packs: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """The versions, before and after, of packs that come, go or change; None where there is none."""
+    packs_delta: PacksDelta = field(default_factory=PacksDelta, repr=False)
+    """How the owners of rules change, for the log."""
+    questions: Callable[[], AbstractContextManager[Explainer]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """Opens what explains the facts of a dry run."""
 
     @property
     def committed(self) -> bool:
         """Whether the change created a version: not after a dry run, nor without an effect."""
         return self.version_after != self.version_before
 
-    @cached_property
-    def inserted(self) -> frozenset[Fact]:
-        """The facts that became visible."""
-        return self.net.facts()[0]
+    @property
+    def relabelled(self) -> tuple[tuple[Rule, Rule], ...]:
+        """The rules that only get another label, or lose theirs: before and after."""
+        return relabelled(self.rules_removed, self.rules_added)
 
     @cached_property
-    def deleted(self) -> frozenset[Fact]:
-        """The facts that are no longer visible."""
-        return self.net.facts()[1]
+    def inserted(self) -> ChangedFacts:
+        """The facts that became visible; `report.inserted("alarm")` is a table of those of a predicate."""
+        return ChangedFacts(self.net, self.known, self.prefixes, inserted=True)
+
+    @cached_property
+    def deleted(self) -> ChangedFacts:
+        """The facts that are no longer visible, likewise."""
+        return ChangedFacts(self.net, self.known, self.prefixes, inserted=False)
+
+    def explain(
+        self, fact: str | Fact | Atom, *, limit: int = MOST_FACTS, budget: Budget | None = None
+    ) -> Proof:
+        """Explain why a fact would be there after a dry run, as `kb.explain` does."""
+        with self._asked() as explainer:
+            return explainer.explain(fact, limit, budget)
+
+    def why_not(self, fact: str | Fact | Atom, *, budget: Budget | None = None) -> WhyNot:
+        """Explain why a fact would not be there after a dry run, as `kb.why_not` does."""
+        with self._asked() as explainer:
+            return explainer.why_not(fact, budget)
+
+    def _asked(self) -> AbstractContextManager[Explainer]:
+        if self.questions is None:
+            note = "ask the knowledge base: kb.explain(…)"
+            raise UsageProblem(Diagnostic("X006", "this is not the report of a dry run", note))
+        return self.questions()
 
     def net_counts(self, show: Callable[[str], str] = str) -> tuple[dict[str, int], dict[str, int]]:
         """Count the facts that became visible and those that are no longer visible, per predicate.
@@ -111,14 +156,15 @@ class ChangeReport:
         counts = self._counts_for_people()
         predicates = _names(f"{name} {_signed(gained, lost)}" for name, gained, lost in counts)
         inserted, deleted = (sum(count.values()) for count in self.net.counts())
-        added, removed = (_names(map(_name, rules)) for rules in (self.rules_added, self.rules_removed))
         lines = [
             f"{self.versions} in {self.seconds:.3f} s",
-            f"rules: {len(self.rules_added):,} added{added}, {len(self.rules_removed):,} removed{removed}",
+            f"rules: {', '.join(self._rules_for_people())}",
             f"explicit facts: {self.facts_added:,} added, {self.facts_removed:,} removed",
             f"visible facts: {_signed(inserted, deleted)}{predicates}",
             f"visited: {number_of(len(self.nodes), 'hyper-node')}{_names(_by_strategy(self.nodes))}",
         ]
+        if self.packs:
+            lines.insert(1, f"packs: {', '.join(moves_for_people(self.packs))}")
         lines += _first(_reasons(self.nodes))
         lines += _first(
             f"dropped: {number_of(lost.count, 'binding')} of rule {_cut(rule)}, for example {lost.example}"
@@ -133,6 +179,17 @@ class ChangeReport:
         ]
         table = html_table(("predicate", "inserted", "deleted"), rows) if rows else ""
         return f"<pre>{escape(str(self))}</pre>{table}"
+
+    def _rules_for_people(self) -> Iterator[str]:
+        """Yield how many rules are added, removed and relabelled, and which."""
+        pairs = self.relabelled
+        same = {rule for pair in pairs for rule in pair}
+        for rules, done in ((self.rules_added, "added"), (self.rules_removed, "removed")):
+            others = [rule for rule in rules if rule not in same]
+            yield f"{len(others):,} {done}{_names(map(_name, others))}"
+        if pairs:
+            names = _names(f"{_name(before)} is {_name(after)}" for before, after in pairs)
+            yield f"{len(pairs):,} relabelled{names}"
 
     def _counts_for_people(self) -> list[tuple[str, int, int]]:
         """Return predicates as programs write them, with the facts that they gained and lost; most first."""
@@ -151,6 +208,8 @@ class ChangeReport:
             "dry_run": self.dry_run,
             "rules_added": [format_rule(r) for r in self.rules_added],
             "rules_removed": [format_rule(r) for r in self.rules_removed],
+            "rules_relabelled": [[format_rule(r) for r in pair] for pair in self.relabelled],
+            "packs": {name: list(versions) for name, versions in self.packs.items()},
             "facts_added": self.facts_added,
             "facts_removed": self.facts_removed,
             "inserted": inserted,
@@ -166,6 +225,7 @@ class ChangeReport:
                     "derivations": n.derivations,
                     "seconds": n.seconds,
                     "estimate": n.estimate,
+                    "expected": n.expected,
                 }
                 for n in self.nodes
                 for change in [n.counted()]
@@ -173,6 +233,7 @@ class ChangeReport:
             "dropped": {r: {"count": d.count, "example": d.example} for r, d in self.dropped.items()},
             "warnings": [w.to_dict() for w in self.warnings],
             "seconds": self.seconds,
+            "jobs": [job._asdict() for job in self.jobs],
         }
 
 

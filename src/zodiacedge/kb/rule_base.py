@@ -1,4 +1,4 @@
-"""The rules in force, their graph, and an index of rules by label and predicate name.
+"""The rules in force, their owners and their graph, and an index of rules by label and predicate name.
 
 A rule base is immutable. Its successor shares data with it, so that the change of one rule among ten thousand
 visits only the rules that it concerns.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.unify import pattern_of
+from zodiacedge.packs.owners import Packs
 from zodiacedge.util.cow_dict import CowDict
 
 if TYPE_CHECKING:
@@ -35,12 +36,19 @@ class RuleBase:
     """The number of rules that define predicates of a name."""
     aggregated: CowDict[str, Rule] = field(default_factory=CowDict)
     """The rules with an aggregate."""
+    packs: Packs = field(default_factory=Packs)
+    """The packs in force, which own rules; the other rules belong to the base program."""
 
     def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleBase:
-        """Return the rule base with and without given rules (resolved); raise if it is not stratified."""
+        """Return the rule base with and without given rules (resolved); raise if it is not stratified.
+
+        An added rule whose key is there, and stays, replaces the label of the rule in force.
+        """
         graph, _ = self.graph.update(added, removed)
         rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
         mentions, defined = self.mentions.copy(), self.defined.copy()
+        for key in added.keys() & rules.keys():
+            labels.pop(rules[key].label, None)
         for key in removed:
             rule = rules.pop(key)
             head = rule.head.predicate.name
@@ -57,18 +65,21 @@ class RuleBase:
                     del mentions[name]
         mentioned_by: dict[str, list[str]] = {}
         for key, rule in added.items():
-            rules[key] = rule
-            head = rule.head.predicate.name
-            defined[head] = defined.get(head, 0) + 1
             if rule.label:
                 labels[rule.label] = key
             if rule.aggregate:
                 aggregated[key] = rule
+            is_relabelled = key in rules
+            rules[key] = rule
+            if is_relabelled:
+                continue
+            head = rule.head.predicate.name
+            defined[head] = defined.get(head, 0) + 1
             for name in names_in(rule):
                 mentioned_by.setdefault(name, []).append(key)
         for name, keys in mentioned_by.items():
             mentions[name] = mentions.get(name, frozenset()).union(keys)
-        return RuleBase(rules, graph, labels, mentions, defined, aggregated)
+        return RuleBase(rules, graph, labels, mentions, defined, aggregated, self.packs)
 
     def near(self, names: Collection[str], labels: Collection[str]) -> set[str]:
         """Return the keys of the rules that mention one of the names or have one of the labels."""

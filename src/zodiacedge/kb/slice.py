@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.engine.api import Mentioning
 from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProblem, nearest
 from zodiacedge.graph.rule_graph import Walk
+from zodiacedge.kb.query import answerable
+from zodiacedge.kb.time.clock import time_facts
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import (
     Aggregate,
@@ -34,8 +36,8 @@ from zodiacedge.language.ast import (
 )
 from zodiacedge.language.checks import check_query
 from zodiacedge.language.parser import parse_query
-from zodiacedge.language.safety import resolve_query
 from zodiacedge.language.unify import Pattern, pattern_of
+from zodiacedge.language.windows import is_hidden
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -118,13 +120,13 @@ def matching_facts(selections: Selections, state: State, settings: Settings) -> 
 
 def cut_slice(selections: Selections, program: RuleBase, state: State, settings: Settings) -> Slice:
     """Return the facts that the texts of a slice select, and the rules that concern them."""
-    rules = program.rules.values()
-    known = state.predicates() | {a.predicate for r in rules for a in (r.head, *body_atoms(r.body))}
+    predicates = state.predicates()
     warnings = list(selections.warnings)
     facts: set[Fact] = set()
     given: dict[Pattern, None] = {}
+    rules = [rule for rule in program.rules.values() if not is_hidden(rule)]
     for selection in selections.selections:
-        warnings += unknown_predicates(body_atoms(selection.query.body), known)
+        warnings += unknown_predicates(body_atoms(selection.query.body), predicates, rules)
         warnings += mistaken_constants(selection.query.body, state.holds)
         if selection.mentions:
             facts.update(_mentioning(selection, program, state, settings))
@@ -135,11 +137,12 @@ def cut_slice(selections: Selections, program: RuleBase, state: State, settings:
     kept = _rules(program, given, facts)
     if not facts:
         warnings.append(_no_facts())
+    rest = [rule for key in kept if not is_hidden(rule := program.rules[key])]
     return Slice(
-        frozenset(facts),
-        tuple(program.rules[key] for key in kept),
+        frozenset(facts.union(time_facts(state, settings))),
+        tuple(rest),
         tuple(dict.fromkeys(pattern.predicate for pattern in given)),
-        len(rules) - len(kept),
+        len(rules) - len(rest),
         tuple(dict.fromkeys(warnings)),
     )
 
@@ -224,7 +227,7 @@ def _explicit(facts: set[Fact], predicate: Predicate, program: RuleBase, state: 
 def _rows(
     query: Query, values: Mapping[Variable, Term], state: State, settings: Settings
 ) -> Iterable[tuple[Term, ...]]:
-    resolved = resolve_query(query, values)
+    resolved = answerable(query, values, state)
     if not values:
         return state.answer(resolved, settings).rows
     return state.prepare(resolved, tuple(values), settings)(values).rows

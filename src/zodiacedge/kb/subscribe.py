@@ -7,6 +7,7 @@ skip other callbacks: they are raised as one group after the last call.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Fact
+
+# A name without brackets has no parenthesis, and behind a slash it has its arity.
+_PREDICATE = re.compile(r"[^/()]+(/\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,12 @@ class Subscribers:
         self._all[subscription] = None
         return subscription
 
-    def notify(self, report: ChangeReport) -> None:
-        """Call the callbacks for a commit; a commit made by a callback waits until they have returned."""
-        if not self._all:
+    def notify(self, *reports: ChangeReport) -> None:
+        """Call the callbacks for commits; a commit made by a callback waits until they have returned."""
+        if not self._all or not reports:
             return
-        # A subscription made while this commit waits begins with the next commit.
-        self._waiting.append((report, tuple(self._all)))
+        # A subscription made while these commits wait begins with the next commit.
+        self._waiting.extend((report, tuple(self._all)) for report in reports)
         if self._notifying:
             return
         problems: list[BaseException] = []
@@ -100,7 +104,7 @@ class Subscribers:
         finally:
             self._notifying = False
             self._waiting.clear()
-        _raise(report, problems)
+        _raise(reports[-1], problems)
 
 
 def _notify_all(
@@ -156,4 +160,9 @@ def predicate_name(given: object, prefixes: Mapping[str, str]) -> str:
         case _:
             hint = "name it as in a program, 'alarm' or 'alarm/1', or give an IRI"
             raise UsageProblem(Diagnostic("U013", f"expected a predicate, found {given!r}", hint))
-    return spelled(given, prefixes)
+    name = spelled(given, prefixes)
+    is_absolute = name == given and ":" in given
+    if not (is_absolute or given.startswith("<") or _PREDICATE.fullmatch(given)):
+        hint = "write the name, with or without the number of arguments: 'hot', 'hot/1', '<http://e/hot>/1'"
+        raise UsageProblem(Diagnostic("U013", f"expected a predicate, found {given!r}", hint))
+    return name

@@ -15,11 +15,14 @@ from zodiacedge.language.ast import (
     Call,
     Comparison,
     Predicate,
+    body_atoms,
     conjuncts,
     operands,
     variables,
 )
-from zodiacedge.language.printer import format_argument, format_predicate, quote
+from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
+from zodiacedge.language.lint.silence import audible
+from zodiacedge.language.printer import format_argument, format_predicate, format_rule, quote
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import pattern_of
 from zodiacedge.terms import IRI, RDF_TYPE, Literal
@@ -27,8 +30,10 @@ from zodiacedge.terms import IRI, RDF_TYPE, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from zodiacedge.engine.api import State
     from zodiacedge.errors import Span
     from zodiacedge.graph import HyperGraph
+    from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.ast import Conjunct, Expression, Rule, Variable
     from zodiacedge.terms import Term
 
@@ -61,15 +66,32 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
             )
 
 
-def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> Iterator[Diagnostic]:
-    """Warn of predicates that no rule and no fact uses, with the nearest name."""
-    names = {p.name for p in known}
+def unknown_predicates(
+    atoms: Iterable[Atom], facts: Collection[Predicate], rules: Collection[Rule]
+) -> Iterator[Diagnostic]:
+    """Warn of predicates of a query that nothing defines, if no rule reads them or a namesake is defined.
+
+    Args:
+        atoms: The atoms of the query.
+        facts: The predicates of visible facts.
+        rules: The rules in force.
+    """
+    defined = {rule.head.predicate for rule in rules}.union(facts)
+    read = {atom.predicate for rule in rules for atom in body_atoms(rule.body)}
+    names = {p.name for p in defined}
+    known = names.union(p.name for p in read)
     for atom in atoms:
         name, arity = atom.predicate
-        if atom.predicate in known or name == RDF_TYPE:
+        if atom.predicate in defined or name == RDF_TYPE:
             continue
-        arities = sorted(p.arity for p in known if p.name == name)
-        near = Spelling(names).nearest(name) or nearest(name, sorted(names)[:_MOST_NAMES], 0.6)
+        namesakes = Namesakes(names).find(name) if name not in names else []
+        if namesakes and not (arity == 1 and _ALL_CLASSES in defined):
+            yield namesake_finding(atom, namesakes)
+            continue
+        if atom.predicate in read:
+            continue
+        arities = sorted(p.arity for p in {*defined, *read} if p.name == name)
+        near = Spelling(known).nearest(name) or _most_alike(name, known)
         hint = "no rule and no fact uses it"
         if arities:
             hint = f"it is known with {' and '.join(map(str, arities))} arguments"
@@ -84,10 +106,45 @@ def unknown_predicates(atoms: Iterable[Atom], known: Collection[Predicate]) -> I
         )
 
 
-def unread_relations(
-    loaded: Iterable[Predicate], atoms: Iterable[Atom], prefixes: Mapping[str, str]
+def _most_alike(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that is most like a name; of IRIs, among those of its namespace."""
+    end = max(name.rfind("#"), name.rfind("/")) + 1
+    local = {other[end:] for other in known if other.startswith(name[:end])}
+    near = nearest(name[end:], sorted(local)[:_MOST_NAMES], 0.6)
+    return near and name[:end] + near
+
+
+def namesakes_of_rules(
+    program: RuleBase, inserted: Collection[Predicate], state: State, checked: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Hint at relations that were loaded and that no atom of a rule or query reads, all in one diagnostic."""
+    """Warn of predicates that rules in force read and nothing defines, where facts of a namesake arrive.
+
+    Args:
+        program: The rules after the change.
+        inserted: The predicates of the facts to insert that had no facts before.
+        state: The version that the change starts from.
+        checked: The keys of the rules that the change adds.
+    """
+    names = {predicate.name for predicate in inserted}
+    arriving = Namesakes(names - program.mentions.keys())
+    for name in sorted(program.mentions.keys() - program.defined.keys() - names) if names else ():
+        found = arriving.find(name)
+        keys = [key for key in program.mentions[name] if key not in checked] if found else []
+        if not keys or state.explicit_predicates({name}):
+            continue
+        rules = sorted((program.rules[key] for key in keys), key=format_rule)
+        atom = next(a for a in body_atoms(rules[0].body) if a.predicate.name == name)
+        if name != RDF_TYPE and not (atom.predicate.arity == 1 and RDF_TYPE in program.defined):
+            yield from audible([namesake_finding(atom, found)], rules[:1])
+
+
+def unread_relations(
+    loaded: Iterable[Predicate],
+    atoms: Iterable[Atom],
+    prefixes: Mapping[str, str],
+    readers: str = "no rule and no query",
+) -> Iterator[Diagnostic]:
+    """Hint at relations that were loaded and that no atom of these readers reads, all in one diagnostic."""
     read = {atom.predicate for atom in atoms}
     unread = sorted(
         predicate
@@ -98,10 +155,11 @@ def unread_relations(
         return
     shown = ", ".join(f"{format_predicate(name, prefixes)}/{arity}" for name, arity in unread[:_MOST_UNREAD])
     more = f" and {len(unread) - _MOST_UNREAD:,} more" if len(unread) > _MOST_UNREAD else ""
-    hint = "check the name of the file, or give the relation's name: --facts relation=FILE"
+    hint = "check the name of the file, or give the relation's name: relation=FILE"
     for name, arity in unread[:_MOST_UNREAD]:
         arities = sorted(predicate.arity for predicate in read if predicate.name == name)
-        near = nearest(name, sorted({predicate.name for predicate in read})[:_MOST_NAMES])
+        names = {predicate.name for predicate in read}
+        near = nearest(name, sorted(names)[:_MOST_NAMES]) or next(iter(Namesakes(names).find(name)), None)
         if arities:
             wanted = " and ".join(map(str, arities))
             hint = (
@@ -113,7 +171,7 @@ def unread_relations(
             break
     yield Diagnostic(
         "W018",
-        f"loaded, and read by no rule and no query: {shown}{more}",
+        f"loaded, and read by {readers}: {shown}{more}",
         hint,
         severity="hint",
     )
@@ -138,10 +196,13 @@ def endless_values(rules: Mapping[str, Rule], graph: HyperGraph) -> Iterator[Dia
             if not recursive.isdisjoint(variables(binding.expression)) and not derived.isdisjoint(
                 rule.head.args
             ):
+                name = format_argument(binding.variable)
                 yield Diagnostic(
                     "W025",
-                    f"{format_argument(binding.variable)} is computed in recursion, which may never end",
-                    "bound it with a comparison; where the data bound it, silence this",
+                    f"{name} is computed in recursion, which may never end",
+                    f"bound it with a comparison in the body, such as {name} < 100, or the evaluation with "
+                    "--max-seconds (limits= in Python); where the data bound it, silence this: "
+                    "# lint: ignore W025",
                     binding.span,
                     "warning",
                 )

@@ -13,6 +13,7 @@ unify       whether two atoms have a common instance
 labelling   canonical labelling of the variables of a rule
 canonical   the key of a rule, equal up to variable names and body order
 safety      which conjunct binds which variable
+windows     conditions on `now` as atoms of a hidden relation
 checks      semantic checks of a program, all findings at once
 lint        warnings about rules that are sound and look like a mistake
 """

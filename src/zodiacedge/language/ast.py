@@ -64,6 +64,10 @@ class Atom(_Printed):
     relation: str
     args: tuple[Argument, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    within: Literal | None = None
+    """The length of `atom within length`, as written; `windows` replaces it."""
+    shown: tuple[Atom, tuple[Argument, ...]] | None = field(default=None, compare=False, repr=False)
+    """The atom that its author wrote, and the arguments of this one that stand for its variables."""
 
     @property
     def predicate(self) -> Predicate:
@@ -106,6 +110,13 @@ def fact(name: str, *args: Term) -> Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Now:
+    """`now`: the time of the knowledge base. It stands in comparisons of moments only."""
+
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Unary:
     """The negative of an expression."""
 
@@ -131,7 +142,7 @@ class Call:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Expression = IRI | BlankNode | Literal | Variable | Unary | Binary | Call
+Expression = IRI | BlankNode | Literal | Variable | Now | Unary | Binary | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +214,8 @@ class Rule(_Printed):
     body: tuple[Conjunct, ...]
     label: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
+    source: Rule | None = field(default=None, compare=False, repr=False)
+    """The rule as its author wrote it, where windows were replaced by atoms."""
 
     @property
     def aggregate(self) -> Aggregate | None:

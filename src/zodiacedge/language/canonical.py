@@ -7,6 +7,8 @@ text.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from zodiacedge.errors import CheckProblem, Diagnostic
 from zodiacedge.language.ast import (
     Aggregate,
@@ -24,6 +26,9 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.labelling import TooSymmetric, least_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # A flattened conjunct: words and variables.
 _Flat = tuple["str | Variable", ...]
@@ -48,6 +53,15 @@ def rule_key(rule: Rule) -> str:
                 rule.span,
             )
         ) from None
+
+
+def relabelled(removed: Iterable[Rule], added: Iterable[Rule]) -> tuple[tuple[Rule, Rule], ...]:
+    """Return the rules that a change removes with one label and adds with another: before and after."""
+    former = {(rule.head, rule.body): rule for rule in removed}
+    if not former:
+        return ()
+    pairs = ((former.get((rule.head, rule.body)), rule) for rule in added)
+    return tuple((before, after) for before, after in pairs if before and before.label != after.label)
 
 
 def _rows(rule: Rule) -> list[_Flat]:
@@ -81,7 +95,8 @@ def _flat(node: Conjunct | Expression) -> _Flat:
         case Variable():
             return (node,)
         case Atom(relation=relation, args=args):
-            return (f"atom {relation!r} {len(args)}", *(i for a in args for i in _flat(a)))
+            within = f" within {node.within!r}" if node.within else ""
+            return (f"atom {relation!r} {len(args)}{within}", *(i for a in args for i in _flat(a)))
         case Negation(atom=inner):
             return ("not", *_flat(inner))
         case Comparison(left=left, operator=operator, right=right):

@@ -1,8 +1,9 @@
 """Semantic checks of a program that parses.
 
 `RULE_CHECKS` take one rule, `PROGRAM_CHECKS` rules and facts together; each is a function that yields
-findings independently of the other checks. Stratification is left to `graph.stratify`, the analysis of
-bindings to `safety`.
+findings independently of the other checks. `TEXT_CHECKS` take one rule too, and find mistakes that evaluation
+has a meaning for: a stored rule is not refused for them. Stratification is left to `graph.stratify`, the
+analysis of bindings to `safety`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from zodiacedge.language.ast import (
     Atom,
     Binding,
     Call,
+    Fact,
     Negation,
     Predicate,
     Query,
@@ -28,15 +30,18 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse, resolve
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
-from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS
-from zodiacedge.terms import RDF_TYPE
+from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS, TIME_RELATION
+from zodiacedge.language.windows import has_windows, misplaced_now, untimed_windows
+from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal, value_of
+from zodiacedge.util.regular_expressions import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class Subject:
     """A program to check: its rules, its explicit facts, and the predicates of facts loaded with it.
 
     If it extends a program that was checked before, `passed` are the rules of that program that share a
-    predicate with the change, and `names` returns the names of all defined predicates.
+    predicate with the change, and `names` returns the names of all defined predicates. `distinct` says that
+    no rule occurs twice, which takes time to find out; `accepted`, that the rules were in force before.
     """
 
     rules: tuple[Rule, ...]
@@ -61,6 +67,10 @@ class Subject:
     host: Host = field(default_factory=Host)
     passed: tuple[Rule, ...] = ()
     names: Callable[[], Iterable[str]] = tuple
+    distinct: bool = False
+    accepted: bool = False
+    times: Callable[[], Mapping[str, int]] | None = None
+    """Returns the argument that is the time of each predicate; those of the facts if not given."""
 
     @property
     def together(self) -> tuple[Rule, ...]:
@@ -70,7 +80,8 @@ class Subject:
 
 def check(subject: Subject) -> list[Diagnostic]:
     """Return every finding about a program, in text order."""
-    findings = [d for rule in subject.rules for run in RULE_CHECKS for d in run(rule, subject.host)]
+    checks = RULE_CHECKS if subject.accepted else (*RULE_CHECKS, *TEXT_CHECKS)
+    findings = [d for rule in subject.rules for run in checks for d in run(rule, subject.host)]
     findings += [d for run in PROGRAM_CHECKS for d in run(subject)]
     return sorted(findings, key=text_order)
 
@@ -80,7 +91,7 @@ def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -
     head = Atom("ans", query.columns, query.span)
     # The checks treat parameters as bound by an atom.
     rule = Rule(head, (Atom("given", tuple(parameters)), *query.body), span=query.span)
-    return [d for run in RULE_CHECKS for d in run(rule, host)]
+    return [d for run in (*RULE_CHECKS, *TEXT_CHECKS) for d in run(rule, host)]
 
 
 def text_order(finding: Diagnostic) -> tuple[str, int]:
@@ -213,6 +224,26 @@ def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
             yield _unregistered("aggregate", fold.op, (*AGGREGATES, *host.aggregates), fold.span)
 
 
+def regular_expressions(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
+    """Check that the pattern of `regex` is a regular expression, where pattern and flags are constant."""
+    for call in (o for c in conjuncts(rule.body) for o in operands(c) if isinstance(o, Call)):
+        if call.function != "regex" or call.registered:
+            continue
+        texts = [a.lexical for a in call.args[1:] if isinstance(a, Literal) and a.datatype == XSD_STRING]
+        if not texts or len(texts) != len(call.args) - 1 or len(texts) > 2:
+            continue
+        try:
+            compiled(texts[0], "".join(texts[1:]))
+        except ValueError as problem:
+            note = 'the syntax is XPath\'s; a backslash is written twice in a string: "\\\\d+"'
+            yield Diagnostic("C017", str(problem), note, call.span)
+
+
+def window_conditions(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
+    """Check that `now` is the bound of a window wherever it stands."""
+    yield from misplaced_now(rule)
+
+
 def _unregistered(kind: str, name: str, known: Collection[str], span: Span | None) -> Diagnostic:
     near = nearest(name.removeprefix("func:"), tuple(known))
     hint = f"did you mean {near}?" if near else f"the host registers it with @kb.{kind}"
@@ -242,7 +273,7 @@ def unique_labels(subject: Subject) -> Iterator[Diagnostic]:
 def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
     """Warn about rules that occur twice, whatever their labels."""
     first: dict[str, Rule] = {}
-    for rule in subject.rules:
+    for rule in () if subject.distinct else subject.rules:
         try:
             key = rule_key(resolve(rule))
         except CheckProblem as problem:
@@ -339,15 +370,32 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
             name = atom.predicate.name
             if name not in names and name != RDF_TYPE:
                 unknown.setdefault(name, atom)
-    spelling = Spelling(names.union(subject.names())) if unknown else None
+    if not unknown:
+        return
+    names = names.union(subject.names())
+    spelling, namesakes = Spelling(names), Namesakes(names)
+    lifted = _lifted(subject)
     for name, atom in unknown.items():
-        near = spelling.nearest(name) if spelling else None
+        same = [known for known in namesakes.find(name) if (known, name) not in lifted]
+        if same and not (atom.predicate.arity == 1 and RDF_TYPE in names):
+            yield namesake_finding(atom, same)
+            continue
+        near = spelling.nearest(name)
         note = f"did you mean {format_predicate(near)}?" if near else ""
         if name.lower() in CONDITIONS:
             note = f"a conjunct that calls the function is a comparison: {name}(…) = true"
         if note:
             message = f"no rule defines {format_predicate(name)} and no fact uses it"
             yield Diagnostic("W003", message, note, atom.span, "warning")
+
+
+def _lifted(subject: Subject) -> set[tuple[str, str]]:
+    """Return pairs of a head's and a body's name: a predicate that its namesake's rules read is an input."""
+    return {
+        (rule.head.predicate.name, atom.predicate.name)
+        for rule in subject.together
+        for atom in body_atoms(rule.body)
+    }
 
 
 def one_kind(subject: Subject) -> Iterator[Diagnostic]:
@@ -385,6 +433,28 @@ def one_kind(subject: Subject) -> Iterator[Diagnostic]:
         )
 
 
+def timed_windows(subject: Subject) -> Iterator[Diagnostic]:
+    """Check that an `@time` names the time of each atom with a `within`."""
+    if not any(has_windows(rule) for rule in subject.rules):
+        return
+    times = subject.times() if subject.times else declared_times(subject.facts)
+    for rule in subject.rules:
+        yield from untimed_windows(rule, times)
+
+
+def declared_times(facts: Iterable[Atom | Fact]) -> dict[str, int]:
+    """Return the argument that is the time of each predicate, from 1, as facts of `@time` say."""
+    times: dict[str, int] = {}
+    for fact in facts:
+        match fact.args:
+            case (IRI(value=name), Literal() as position) if fact.relation == TIME_RELATION:
+                value = value_of(position)
+                times[name] = value if isinstance(value, int) else 0
+            case _:
+                continue
+    return times
+
+
 def _other_kind(predicate: Predicate) -> Predicate | None:
     """Return the property of a class's name, or the class of a property's."""
     name, arity = predicate
@@ -412,7 +482,9 @@ RULE_CHECKS: tuple[Callable[[Rule, Host], Iterator[Diagnostic]], ...] = (
     safe_variables,
     sound_aggregate,
     known_functions,
+    window_conditions,
 )
+TEXT_CHECKS: tuple[Callable[[Rule, Host], Iterator[Diagnostic]], ...] = (regular_expressions,)
 PROGRAM_CHECKS: tuple[Callable[[Subject], Iterator[Diagnostic]], ...] = (
     unique_labels,
     repeated_rules,
@@ -420,4 +492,5 @@ PROGRAM_CHECKS: tuple[Callable[[Subject], Iterator[Diagnostic]], ...] = (
     sole_aggregate_rule,
     familiar_names,
     one_kind,
+    timed_windows,
 )

@@ -7,7 +7,9 @@ left to `checks`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem, nearest
@@ -25,6 +27,7 @@ from zodiacedge.language.ast import (
     Fact,
     Fold,
     Negation,
+    Now,
     Program,
     Query,
     Rule,
@@ -55,20 +58,27 @@ from zodiacedge.language.vocabulary import (
     DEFAULT_PREFIXES,
     FUNCTION_PREFIX,
     FUNCTIONS,
+    NOW,
     RESERVED,
+    TIME_RELATION,
+    UNITS,
 )
 from zodiacedge.terms import (
     IRI,
     RDF_TYPE,
+    XSD,
     XSD_DECIMAL,
     XSD_DOUBLE,
+    XSD_DURATION,
     XSD_INTEGER,
     BlankNode,
     Literal,
     boolean,
+    duration,
     is_iri,
     literal,
     string,
+    value_of,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +91,9 @@ _NOT_NEGATED = frozenset({"not", "comp", "bind", "aggregate"})
 # Far more than in any real program, and safe for the recursive functions of all stages.
 _MAX_CONJUNCTS = 400
 _MAX_DEPTH = 100
+_LONGEST = 1 << 63
+_DURATIONS = frozenset({XSD_DURATION, XSD + "yearMonthDuration"})
+TIME_FORM = "`@time reading 3 .` says which argument of reading is when it was so"
 
 
 def read_program(
@@ -258,6 +271,8 @@ class _Parser:
 
     def _statement(self) -> Rule | Atom | None:
         self._anonymous = self._depth = 0
+        if declared := self._time_declaration():
+            return declared
         if self._prologue():
             return None
         start = self._start
@@ -296,7 +311,7 @@ class _Parser:
             raise self._problem(
                 "L006",
                 f"@{token.text} is not a declaration",
-                "only `@prefix name: <iri> .` is; relative IRIs are kept as written",
+                "write `@prefix name: <iri> .` or `@time p 3 .`; relative IRIs are kept as written",
                 token,
             )
         self._prefix_declaration()
@@ -307,6 +322,52 @@ class _Parser:
         span = self._scanner.span(self._start)
         note = f"write {' '.join(span.text.split())} ."
         self._findings.append(Diagnostic("L001", "an @prefix declaration ends with a full stop", note, span))
+
+    def _time_declaration(self) -> Atom | None:
+        """Take an `@time`, if it is next; it is a fact."""
+        start = self._scanner.skip_space()
+        if not self._sees("@", operand=True):
+            return None
+        self._take(operand=True)
+        word = self._scanner.peek(operand=True)
+        if word.text != "time":
+            self._scanner.position = start
+            return None
+        self._scanner.take(word)
+        predicate = self._name(TIME_FORM)
+        token = self._take(operand=True)
+        if token.kind != "number" or not token.text.isdigit() or not 0 < int(token.text) <= _MAX_DEPTH:
+            raise self._unexpected(token, "the position of an argument, from 1", TIME_FORM, "L022")
+        self._expect(".", TIME_FORM)
+        return Atom(TIME_RELATION, (predicate, _number(token.text)), self._scanner.span(start))
+
+    def _name(self, form: str) -> IRI:
+        token = self._take(operand=True)
+        if token.kind not in {"iri", "prefixed", "name"}:
+            raise self._unexpected(token, "the name of a predicate", form, "L022")
+        return self._iri(token)
+
+    def _length(self, form: str) -> Literal:
+        """Take a length of time of days to milliseconds that is not negative."""
+        start = self._scanner.skip_space()
+        self._starts_operand("a length of time", form)
+        parsed = self._primary()
+        value = value_of(parsed) if isinstance(parsed, Literal) else None
+        if isinstance(parsed, Literal) and isinstance(value, timedelta) and value >= timedelta():
+            return parsed
+        note = "write `10 min`, with one of ms s min h d"
+        if isinstance(parsed, Literal) and parsed.datatype in _DURATIONS:
+            note = "months and years have no fixed length: write days, `30 d`, or an xsd:dayTimeDuration"
+        raise SyntaxProblem(Diagnostic("L023", "expected a length of time", note, self._scanner.span(start)))
+
+    def _within(self, parsed: Atom) -> Atom:
+        """Return an atom with the `within length` behind it, if there is one."""
+        if not self._sees_word("within"):
+            return parsed
+        self._take(operand=False)
+        length = self._length("a window is `atom within 10 min`")
+        span = Span(parsed.span.source, parsed.span.start, self._scanner.last_end) if parsed.span else None
+        return replace(parsed, within=length, span=span)
 
     def _prefix_declaration(self) -> None:
         name = self._scanner.prefix_name()
@@ -377,7 +438,7 @@ class _Parser:
         operand = self._operand("an atom")
         if self._scanner.peek(operand=False).text in {*COMPARISONS, *_ARITHMETIC}:
             raise self._problem("L012", "`not` stands before an atom", NEGATION_FORM, token)
-        return Negation(self._as_atom(self._applied(operand, token.start)))
+        return Negation(self._within(self._as_atom(self._applied(operand, token.start))))
 
     def _atom_or_test(self) -> Conjunct:
         start = self._scanner.skip_space()
@@ -396,7 +457,7 @@ class _Parser:
         if word := None if isinstance(left, _Application) else not_an_operator(self._scanner, token):
             raise SyntaxProblem(word)
         if isinstance(left, _Application | IRI) or token.text == "(":
-            return self._as_atom(self._applied(left, start))
+            return self._within(self._as_atom(self._applied(left, start)))
         if token.kind == "bad":
             raise self._unexpected(token, "a comparison")
         span = self._scanner.span(start)
@@ -516,6 +577,9 @@ class _Parser:
     def _argument(self, arg: Expression, span: Span) -> Argument:
         if isinstance(arg, (Variable, IRI, BlankNode, Literal)):
             return arg
+        if isinstance(arg, Now):
+            note = "`now` stands in comparisons: T > now - 10 min; the name is <now>"
+            raise SyntaxProblem(Diagnostic("L024", "`now` is no argument of an atom", note, arg.span or span))
         raise SyntaxProblem(
             Diagnostic(
                 "L015",
@@ -603,7 +667,7 @@ class _Parser:
         token = self._take(operand=True)
         match token.kind:
             case "number":
-                return _number(token.text)
+                return self._number_or_length(token)
             case "string":
                 return self._string(token)
             case "variable":
@@ -653,7 +717,21 @@ class _Parser:
             return Variable(f"{ANONYMOUS}{self._anonymous}")
         if token.text[0].isupper() or token.text[0] == "_":
             return self._register(Variable(token.text))
-        return IRI(token.text)
+        return Now(self._span(token)) if token.text == NOW else IRI(token.text)
+
+    def _number_or_length(self, token: Token) -> Literal:
+        """Return a number, or a length of time where a unit follows."""
+        unit = self._scanner.peek(operand=False)
+        number = _number(token.text)
+        if unit.kind != "name" or unit.text not in UNITS:
+            return number
+        self._scanner.take(unit)
+        micros = Decimal(token.text) * UNITS[unit.text]
+        length = duration(timedelta(microseconds=int(micros))) if abs(micros) < _LONGEST else None
+        if micros != micros.to_integral_value() or length is None:
+            note = "lengths are whole microseconds, of 64 bits"
+            raise self._problem("L023", f"{token.text} {unit.text} is no length of time", note, token)
+        return length
 
     def _register(self, variable: Variable) -> Variable:
         # In text order, which the tree does not always keep: BIND(X AS Y).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from zodiacedge.language.ast import (
@@ -19,18 +20,20 @@ from zodiacedge.language.ast import (
     Expression,
     Fact,
     Negation,
+    Now,
     Query,
     Rule,
     Unary,
     Variable,
     variables,
 )
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES, FUNCTION_PREFIX, RESERVED
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES, FUNCTION_PREFIX, NOW, RESERVED, UNITS
 from zodiacedge.terms import (
     IRI,
     RDF_LANGSTRING,
     RDF_TYPE,
     XSD_BOOLEAN,
+    XSD_DAY_TIME_DURATION,
     XSD_DECIMAL,
     XSD_DOUBLE,
     XSD_INTEGER,
@@ -38,6 +41,8 @@ from zodiacedge.terms import (
     BlankNode,
     Literal,
     Term,
+    microseconds,
+    value_of,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +82,8 @@ def format_node(node: object, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) ->
 
 
 def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
-    """Return `label: head :- body .`."""
+    """Return `label: head :- body .`, with windows as the author wrote them."""
+    rule = replace(rule.source, label=rule.label, source=None) if rule.source else rule
     label = f"{rule.label}: " if rule.label else ""
     return f"{label}{format_atom(rule.head, prefixes)} :- {format_body(rule.body, prefixes)} ."
 
@@ -119,11 +125,17 @@ def format_conjunct(conjunct: Conjunct, prefixes: Mapping[str, str] = DEFAULT_PR
 
 def format_atom(atom: Atom | Fact, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
     """Return an atom; `rdf:type` with a constant class is written as the class."""
+    if isinstance(atom, Atom) and atom.shown:
+        written, own = atom.shown
+        values = dict(zip(own, atom.args, strict=True))
+        atom = replace(written, args=tuple(values.get(arg, arg) for arg in written.args))
     args: tuple[Argument, ...] = atom.args
     name = atom.relation
     if name == RDF_TYPE and len(args) == 2 and isinstance(args[1], IRI):
         name, args = args[1].value, args[:1]
-    return f"{format_predicate(name, prefixes)}({', '.join(format_argument(a, prefixes) for a in args)})"
+    text = f"{format_predicate(name, prefixes)}({', '.join(format_argument(a, prefixes) for a in args)})"
+    within = atom.within if isinstance(atom, Atom) else None
+    return f"{text} within {format_term(within, prefixes)}" if within else text
 
 
 def format_predicate(name: str, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
@@ -142,7 +154,7 @@ def format_term(term: Term, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
     """Return a constant in the language's own syntax."""
     match term:
         case IRI(value=value):
-            if _CONSTANT.fullmatch(value) and value[0].islower() and value.lower() not in RESERVED:
+            if _is_bare(value):
                 return value
             return _iri(value, prefixes)
         case BlankNode(label=label):
@@ -153,6 +165,8 @@ def format_term(term: Term, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> s
                 return lexical
             if datatype == XSD_BOOLEAN and lexical in {"true", "false"}:
                 return lexical
+            if datatype == XSD_DAY_TIME_DURATION and (length := value_of(term)) is not None:
+                return _length(term, length, prefixes)
             quoted = quote(lexical)
             if datatype == RDF_LANGSTRING and language:
                 return f"{quoted}@{language}"
@@ -179,10 +193,28 @@ def format_expression(
         case Call(function=function, args=args, registered=registered):
             name = f"{FUNCTION_PREFIX}:{function}" if registered else function
             return f"{name}({', '.join(format_expression(a, prefixes) for a in args)})"
+        case Now():
+            return NOW
         case _:
             text = format_argument(expression, prefixes)
             own = _MINUS_LEVEL if text[0] in "+-" else _PRIMARY_LEVEL
     return f"({text})" if own < level else text
+
+
+def _is_bare(name: str) -> bool:
+    """Whether an IRI may be written without brackets."""
+    return bool(_CONSTANT.fullmatch(name)) and name[0].islower() and name.lower() not in {*RESERVED, NOW}
+
+
+def _length(term: Literal, value: object, prefixes: Mapping[str, str]) -> str:
+    """Return a length of time in the greatest unit that it is a multiple of, `90 min`."""
+    micros = microseconds(value) if isinstance(value, timedelta) else 0
+    if not micros:
+        return "0 s"
+    for unit, size in UNITS.items():
+        if micros % size == 0:
+            return f"{micros // size} {unit}"
+    return f"{quote(term.lexical)}^^{_iri(XSD_DAY_TIME_DURATION, prefixes)}"
 
 
 def abbreviate(text: str, prefixes: Mapping[str, str]) -> str:

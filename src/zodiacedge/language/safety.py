@@ -56,6 +56,9 @@ def analyse(body: tuple[Conjunct, ...], parameters: Iterable[Variable] = ()) -> 
         parameters: Variables bound outside the body, by a prepared query.
     """
     fixed = _directly_bound(body).union(parameters)
+    if all(isinstance(c, Atom) for c in body):
+        # Most bodies: atoms bind all their variables.
+        return Analysis(body, fixed, frozenset(), (), (), {}, ())
     explicit = [c for c in body if isinstance(c, Binding)]
     targets = Counter(c.variable for c in explicit)
     rebound = tuple(c for c in explicit if c.variable in fixed or targets[c.variable] > 1)

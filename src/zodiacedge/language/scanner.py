@@ -39,7 +39,9 @@ _SPACE = re.compile(r"(?:\s+|\#[^\n]*|(?<!:)//[^\n]*)*")
 # Strings and IRIs are matched to skip them; a string without its second quote ends with the line.
 _COMMENT = re.compile(rf'"(?:[^"\\\n\r]|\\[^\n\r])*"?|{_IRI}|(?P<comment>(?:\#|(?<!:)//)[^\n]*)')
 PREFIX_NAME = re.compile(r"(?:[^\W\d_](?:[\w\-]|\.(?=[\w\-.]))*)?:")
-_LABEL = re.compile(r"([^\W\d][\w\-]*):(?=\s|$)")
+# Behind a slash stands the label that a rule has in a pack.
+LABEL = r"[^\W\d][\w\-]*(?:/[\w\-]+)?"
+_LABEL = re.compile(rf"({LABEL}):(?=\s|$)")
 _LANGUAGE = re.compile(r"@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*(?:--[a-z]+)?)")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}

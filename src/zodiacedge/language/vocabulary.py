@@ -1,10 +1,16 @@
-"""Reserved words, operators, built-in functions, aggregates and default prefixes."""
+"""The language in words: its version, reserved words, operators, functions, aggregates, default prefixes."""
 
 from __future__ import annotations
 
 from zodiacedge.terms import RDF, XSD
 
+# Rises when programs may say what earlier versions would not read, or would read in another way.
+LANGUAGE_VERSION = 1
 RESERVED = frozenset({"and", "not", "comp", "bind", "as", "aggregate", "on", "with", "true", "false"})
+# The one reserved word that only lower case writes: `Now` is a variable.
+NOW = "now"
+# Words behind a number that make a length of time of it, in microseconds, the longest first.
+UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000}
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MED")
 
@@ -51,10 +57,21 @@ FUNCTIONS: dict[str, tuple[int, int | None]] = {
 
 # Functions whose value is a boolean: conditions of other languages.
 CONDITIONS = frozenset({"contains", "startswith", "endswith", "regex", "isiri", "isliteral"})
+# Relations of facts about time. Declarations and the clock are facts: they are stored, undone and compared as
+# all others are. The last two are hidden: engines fill them.
+TIME_BASE = "urn:zodiac:"
+CLOCK = TIME_BASE + "clock"
+NOW_RELATION = TIME_BASE + "now"  # (clock, moment)
+TIME_RELATION = TIME_BASE + "time"  # (predicate, position)
+TIME_FACTS = {NOW_RELATION: 2, TIME_RELATION: 2}
+WINDOW_RELATION = TIME_BASE + "window"  # (moment, window)
+RECENT_BASE = TIME_BASE + "recent:"  # with a digest of the atom that a rule negates within a length of time
+
 FUNCTION_PREFIX = "func"
 DEFAULT_PREFIXES: dict[str, str] = {
     "rdf": RDF,
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "xsd": XSD,
     "owl": "http://www.w3.org/2002/07/owl#",
+    "zodiac": "urn:zodiac:",
 }

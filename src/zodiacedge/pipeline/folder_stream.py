@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.streaming.file_stream import FileBatch, ended
+from zodiacedge.io.file_batch import FileBatch, stream_ended
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ class FolderStream:
         journal: FileJournal,
         taken: Collection[Path],
         consume: Callable[[FileBatch], None],
+        idle: Callable[[], object],
     ) -> None:
-        """Take the journal, files that were taken without it, and the consumer of batches."""
+        """Take the journal, files that were taken without it, the consumer of batches, and of pauses."""
         self._arrivals = arrivals
         self._journal = journal
         self._known = set(taken).union(*journal.batches)
         self._consume = consume
+        self._idle = idle
         self._seen: dict[Path, _Signature] = {}
 
     def follow(self, seconds: float | None, last: int) -> None:
@@ -70,6 +72,8 @@ class FolderStream:
                 self._deliver(number)
             if seconds is None:
                 return
+            with uninterrupted():
+                self._idle()
             time.sleep(seconds)
 
     def _deliver(self, number: int) -> None:
@@ -84,7 +88,7 @@ class FolderStream:
         try:
             yield
         except OSError as problem:
-            raise ended(self._arrivals.folder, problem) from problem
+            raise stream_ended(self._arrivals.folder, problem) from problem
 
     def _batches(self, files: Sequence[Path]) -> Iterator[Sequence[Path]]:
         most = self._arrivals.most_files or max(len(files), 1)

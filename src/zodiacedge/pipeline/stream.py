@@ -16,11 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.spark.cluster.jobs import Jobs
-from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.streaming.checkpoint import stream_of, taken_files
-from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing, ended
 from zodiacedge.errors import Diagnostic, StoreProblem
+from zodiacedge.io.file_batch import stream_ended
 from zodiacedge.io.report import LoadReport
 from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
@@ -36,7 +34,8 @@ from zodiacedge.store.problems import own_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from zodiacedge.engine.spark.streaming.file_stream import FileBatch
+    from zodiacedge.engine.spark.cluster.session import Cluster
+    from zodiacedge.io.file_batch import FileBatch
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.store.location.base import Location
 
@@ -86,6 +85,13 @@ class FileSelection:
     """The character between the cells of CSV and TSV files, if not the comma and the tab."""
 
 
+def spark_cluster(master: str | None = None) -> Cluster:
+    """Return the Spark cluster at a URL, or Spark on this machine."""
+    from zodiacedge.engine.spark.cluster.session import Cluster  # noqa: PLC0415 - loads what Spark needs
+
+    return Cluster(master) if master else Cluster()
+
+
 class Stream:
     """Follows a folder, and applies each batch of files that arrives in it as one change."""
 
@@ -121,7 +127,7 @@ class Stream:
         self._relation = full_name(relation, kb.prefixes) if relation else ""
         self._applied = applied
         if cluster is None and kb.engine == "spark":
-            cluster = Cluster()
+            cluster = spark_cluster()
         if cluster is not None:
             cluster.refuse_if_missing()
         self._cluster = cluster
@@ -147,13 +153,21 @@ class Stream:
             last = self._last(journal.stream)
             self._taken = journal.files(last) if self._cluster else self._taken_by_spark()
         except (OSError, ValueError, KeyError) as problem:
-            raise ended(self._folder, problem) from problem
+            raise stream_ended(self._folder, problem) from problem
         if self._cluster:
-            landing = Landing(self._folder, _pattern(extensions), self._checkpoint, most)
-            FileStream(Jobs(self._cluster), landing, self._apply).follow(seconds)
+            self._follow_by_spark(self._cluster, _pattern(extensions), seconds)
         else:
             arrivals = Arrivals(self._folder, tuple(f".{name}" for name in extensions), most)
-            FolderStream(arrivals, journal, self._taken, self._apply).follow(seconds, last)
+            FolderStream(arrivals, journal, self._taken, self._apply, self._kb.tick_when_due).follow(
+                seconds, last
+            )
+
+    def _follow_by_spark(self, cluster: Cluster, pattern: str, seconds: float | None) -> None:
+        from zodiacedge.engine.spark.cluster.jobs import Jobs  # noqa: PLC0415 - loads what Spark needs
+        from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing  # noqa: PLC0415 - as above
+
+        landing = Landing(self._folder, pattern, self._checkpoint, self._reading.most_files)
+        FileStream(Jobs(cluster), landing, self._apply).follow(seconds)
 
     def _last(self, stream: str) -> int:
         """Return the number of the last applied batch of a stream, -1 if there is none."""

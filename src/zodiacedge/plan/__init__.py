@@ -4,6 +4,7 @@
     order        which conjunct comes next
     variants     the plans of one rule: initial, and one per position that a delta may enter at
     partition    hash partitioning of nodes: by which arguments
+    placement    hash placement of facts by the keys of joins, for rounds on partitions
     measurement  the rows and seconds of a run, beside the estimates
     show         plans as text
 

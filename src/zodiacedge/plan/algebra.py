@@ -27,7 +27,8 @@ class Match:
     read: RelationVersion
     bound: tuple[int, ...]
     once: bool
-    estimate: float
+    estimate: float | None
+    """The facts expected for each row before; None if only an assumption is known, for printing."""
 
 
 @dataclass(frozen=True, slots=True)

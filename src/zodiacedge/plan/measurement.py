@@ -23,7 +23,7 @@ class StepCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A plan that ran once on the facts of a state: its counts, and the distinct heads."""
+    """A plan that ran on the facts of a state: its counts, and the distinct heads."""
 
     plan: Plan
     steps: tuple[StepCount, ...]
@@ -39,8 +39,10 @@ class Measurement:
         return self.steps[-1].rows if self.steps else 1
 
     @property
-    def estimate(self) -> float:
-        """The rows that the estimates of all steps come to."""
+    def estimate(self) -> float | None:
+        """The rows that the estimates of all steps come to; None if a match has none."""
+        if any(isinstance(step, Match) and step.estimate is None for step in self.plan.steps):
+            return None
         return prod(estimate for step in self.plan.steps if (estimate := estimate_of(step)) is not None)
 
 
@@ -50,7 +52,7 @@ class MeasuredStep:
 
     step: Step
     estimate: float | None
-    """None for a step that has no estimate: a test, a negation, a binding."""
+    """None for a step that has no estimate: a test, a negation, a binding, a match of an unknown size."""
     actual: float | None
     """None if no row reached the step."""
     count: StepCount
@@ -72,7 +74,7 @@ class MeasuredStep:
 def estimate_of(step: Step) -> float | None:
     """Return the rows that a step expects for each row before it; None if it has no estimate."""
     match step:
-        case Match(once=True, estimate=estimate):
+        case Match(once=True, estimate=float(estimate)):
             return min(estimate, 1.0)
         case Match(estimate=estimate) | AggregateRows(estimate=estimate):
             return estimate

@@ -25,6 +25,7 @@ from zodiacedge.language.ast import (
 )
 from zodiacedge.language.safety import bound_in
 from zodiacedge.language.unify import unifiable
+from zodiacedge.language.windows import is_window
 from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.terms import RDF_TYPE
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Predicate
 
 _SAME_MAGNITUDE = 8
+# Another start than the atom with the fewest matches must promise so many times less work.
+_MUCH_LESS = 4
 OWN_ROWS = 100_000
 """The least size that is assumed for a relation of the node itself: its facts are not derived yet."""
 
@@ -64,10 +67,20 @@ class PredicateCounts:
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return an estimate from the size of the relation."""
-        rows = self._counts.get(atom.predicate, 0)
-        if any(unifiable(head, atom) for head in self._heads):
-            rows = max(rows, OWN_ROWS)
+        rows = OWN_ROWS if self._is_assumed(atom) else self._counts.get(atom.predicate, 0)
         return expected(rows, atom, bound)
+
+    def without_assumptions(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Return steps without the estimates that rest on an assumed size instead of counts."""
+        return tuple(
+            replace(step, estimate=None) if isinstance(step, Match) and self._is_assumed(step.atom) else step
+            for step in steps
+        )
+
+    def _is_assumed(self, atom: Atom) -> bool:
+        return self._counts.get(atom.predicate, 0) < OWN_ROWS and any(
+            unifiable(head, atom) for head in self._heads
+        )
 
 
 def expected(rows: int, atom: Atom, bound: tuple[int, ...]) -> float:
@@ -99,25 +112,64 @@ def arrange(
         statistics: Expected matches.
         needed: The variables that are needed after the body; all if every binding counts.
     """
+    steps = _arranged(body, recursive, delta, statistics, needed)
+    if delta is not None or len(steps) < 2:
+        return steps
+    # The atom with the fewest matches is a bad start if each of them has many matches further on.
+    best, least = steps, _work(steps) / _MUCH_LESS
+    for position, conjunct in enumerate(body):
+        if isinstance(conjunct, Atom) and position not in recursive and position != steps[0].position:
+            other = _arranged(body, recursive, position, statistics, needed)
+            work = _work(other)
+            if work < least:
+                best, least = other, work
+    return best
+
+
+def _work(steps: tuple[Step, ...]) -> float:
+    """Return the number of matches that a plan is expected to visit."""
+    bindings, work = 1.0, 0.0
+    for step in steps:
+        if isinstance(step, Match | AggregateRows) and step.estimate is not None:
+            once = isinstance(step, Match) and step.once
+            bindings *= min(step.estimate, 1.0) if once else step.estimate
+            work += bindings
+    return work
+
+
+def _arranged(
+    body: tuple[Conjunct, ...],
+    recursive: Collection[int],
+    delta: int | None,
+    statistics: Statistics,
+    needed: Collection[Variable],
+) -> tuple[Step, ...]:
     final = bound_in(body)
     waiting = dict(enumerate(body))
     bound: set[Variable] = set()
+    # The variables whose values are in facts: a window holds moments that no fact has, and a binding must not
+    # make further ones of them.
+    of_facts: set[Variable] = set()
     steps: list[Step] = []
     while waiting:
-        position = _next(waiting, bound, final, delta, statistics)
+        position = _next(waiting, (bound, of_facts), final, delta, statistics)
         conjunct = waiting.pop(position)
         steps.append(_step(conjunct, position, bound, _read(position, recursive, delta), statistics))
-        bound.update(v for v in _variables(conjunct) if v in final)
+        binds = [v for v in _variables(conjunct) if v in final]
+        bound.update(binds)
+        if not is_window(conjunct):
+            of_facts.update(binds)
     return _marked_once(tuple(steps), needed)
 
 
 def _next(
     waiting: dict[int, Conjunct],
-    bound: set[Variable],
+    known: tuple[set[Variable], set[Variable]],
     final: frozenset[Variable],
     delta: int | None,
     statistics: Statistics,
 ) -> int:
+    bound, of_facts = known
     if delta is not None and delta in waiting:
         return delta
     if len(waiting) == 1:
@@ -125,7 +177,8 @@ def _next(
     for position, conjunct in waiting.items():
         if isinstance(conjunct, Atom | Aggregate):
             continue
-        if bound.issuperset(v for v in _inputs(conjunct) if v in final):
+        values = of_facts if isinstance(conjunct, Binding) else bound
+        if values.issuperset(v for v in _inputs(conjunct) if v in final):
             return position
     rows = [position for position, c in waiting.items() if isinstance(c, Aggregate)]
     if rows:
@@ -138,7 +191,8 @@ def _cost(
     atom: Atom, position: int, bound: set[Variable], statistics: Statistics
 ) -> tuple[int, bool, bool, int, int, float, int]:
     known = _bound_columns(atom, bound)
-    expected = statistics.matches(atom, known)
+    # A window is a constant that a large part of the rows may have: it makes no match rarer.
+    expected = statistics.matches(atom, () if is_window(atom) and 0 not in known else known)
     magnitude = int(math.log(expected + 1, _SAME_MAGNITUDE))
     constants = sum(not isinstance(a, Variable) for a in atom.args)
     columns, settled = columns_of(atom, known)

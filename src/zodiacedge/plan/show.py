@@ -136,7 +136,10 @@ def _measured(steps: Iterable[MeasuredStep]) -> list[dict[str, object]]:
 
 def _cells(measured: MeasuredStep) -> Sequence[str]:
     rows, seconds = measured.count
-    return _number(measured.estimate), _number(measured.actual), f"{rows:,}", f"{seconds:.4f}"
+    # A match without an estimate could have one, other steps could not.
+    is_unknown = isinstance(measured.step, Match) and measured.estimate is None
+    estimate = "?" if is_unknown else _number(measured.estimate)
+    return estimate, _number(measured.actual), f"{rows:,}", f"{seconds:.4f}"
 
 
 def _verdict(measured: MeasuredStep | None) -> str:
@@ -178,7 +181,7 @@ def _step(step: Step, prefixes: Mapping[str, str], expected: str = "") -> str:
 
 def _expected(step: Step) -> str:
     if isinstance(step, Match) and step.read is not RelationVersion.DELTA:
-        return f", about {step.estimate:,.0f} each"
+        return f", about {'?' if step.estimate is None else format(step.estimate, ',.0f')} each"
     return ""
 
 

@@ -17,7 +17,7 @@ from zodiacedge.store.location.atomic_files import sync_folder
 from zodiacedge.store.location.local import LocalLocation
 from zodiacedge.store.location.marker import marker
 from zodiacedge.store.log import record_format
-from zodiacedge.store.problems import already_a_store, not_a_store, unwritable
+from zodiacedge.store.problems import already_a_store, no_folder, not_a_store, unwritable
 from zodiacedge.store.table.delta_table import FactTable
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def is_blank(location: Location) -> bool:
 
 def _create_in_folder(location: LocalLocation, snapshot: Snapshot) -> WriterLease:
     try:
+        if location.root.is_file():
+            raise no_folder(location)
         location.root.mkdir(parents=True, exist_ok=True)
         _refuse_foreign_files(location)
         lock = location.lock()

@@ -39,5 +39,5 @@ def write_slice(  # noqa: PLR0913, PLR0917 - what a knowledge base knows of its 
     with atomic_publish(location) as folder:
         kb = StoredKnowledgeBase(engine_named("embedded"), settings, DurableStore.create(folder))
         with kb:
-            change = Change(slice_.rules, (), tuple(slice_.facts))
+            change = Change(slice_.rules, (), tuple(slice_.facts), accepted=True)
             kb.apply(change, message=message, prefixes=prefixes)

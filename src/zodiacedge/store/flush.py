@@ -53,7 +53,7 @@ class Flusher:
                 self._thread = threading.Thread(target=_flush, args=(store, pending), name="zodiac-flush")
                 self._thread.start()
             elif pending:
-                store.flush(pending)
+                _flush(store, pending)
 
     def wait(self) -> None:
         """Wait for the thread. It acquires the engine's lock, so the caller must not hold it."""
@@ -65,6 +65,7 @@ class Flusher:
 def _flush(store: DurableStore, pending: PendingFlush) -> None:
     with _logged(store):
         store.flush(pending)
+        store.forget_old_versions()
 
 
 @contextmanager

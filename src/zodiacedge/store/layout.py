@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 MARKER = "_zodiac.json"
 LOCK = "_lock"
+# How long versions are kept.
+RETENTION = "_retention.json"
 LOG_FOLDER = "_wal"
 DELTA_LOG = "_delta_log"
 # The checkpoints of streams into the store.

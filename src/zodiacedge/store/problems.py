@@ -27,6 +27,24 @@ def not_a_store(root: Where, why: str) -> StoreProblem:
     return _problem("D002", f"{root} is not a store: {why}", "name a folder that is empty or not there yet")
 
 
+def no_folder(path: Where) -> StoreProblem:
+    """Return the problem of a store to make in the place of a file."""
+    note = f"first name the folder of the store to make: zodiac init farm.zodiac --rules {path}"
+    return _problem("D002", f"{path} is a file, and a store is a folder", note)
+
+
+def is_a_file(path: Where) -> StoreProblem:
+    """Return the problem of opening a file as a store."""
+    note = f"rules without a store are run so: zodiac run {path} --query '…'; zodiac init makes a store"
+    return _problem("D002", f"{path} is a file, and a store is a folder", note)
+
+
+def no_marker(root: Where, marker: str) -> StoreProblem:
+    """Return the problem of opening a folder that is no store."""
+    note = "name the folder that zodiac init or ze.open(…, create=True) made"
+    return _problem("D002", f"{root} is not a store: it has no {marker}", note)
+
+
 def bad_name(name: str, why: str) -> StoreProblem:
     """Return the problem of an invalid name of a store."""
     note = "name another folder: in UTF-8, and without \\ and %20"

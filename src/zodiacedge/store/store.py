@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,9 @@ from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.persistence import PartitionFile
 from zodiacedge.errors import StoreBusy, StoreProblem
 from zodiacedge.kb.arguments import printable
+from zodiacedge.kb.time.clock import times_in
 from zodiacedge.language.printer import format_rule
+from zodiacedge.language.windows import is_hidden
 from zodiacedge.store.create import create_store
 from zodiacedge.store.layout import DELTA_LOG, LOG_FOLDER, MARKER, RELATION_PREFIX
 from zodiacedge.store.location.marker import check_store, log_file_names
@@ -38,12 +40,14 @@ from zodiacedge.store.table.commit_info import Commit, Snapshot
 from zodiacedge.store.table.delta_table import BaseCommit, CommitConflictError, FactTable
 from zodiacedge.store.table.parquet_files import folder_of, segment_name
 from zodiacedge.store.table.pending_flush import PendingFlush
-from zodiacedge.store.versions.restore import graph_digest, owners_of, program_of, state_of
+from zodiacedge.store.versions import retention
+from zodiacedge.store.versions.restore import graph_digest, owners_of, packs_in, program_of, state_of
 from zodiacedge.store.versions.vacuum import unused_files, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from datetime import timedelta
 
     from zodiacedge.engine.api import FactDelta, State, UncommittedState
     from zodiacedge.engine.persistence import AnyPersistence, PartitionKey
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.kb.rule_base import RuleBase
     from zodiacedge.language.checks import Host
+    from zodiacedge.packs.owners import Packs
     from zodiacedge.store.layout import FileInfo
     from zodiacedge.store.location.base import Location, WriterLease
     from zodiacedge.store.log.open_log import Log
@@ -65,7 +70,8 @@ _LOGGER = logging.getLogger(__name__)
 FLUSH_BYTES = 4 << 20
 # The log may grow to this multiple of the flush size while a flush runs in the background.
 _TOO_LONG = 4
-KEPT = timedelta(days=7)
+# The most files that an automatic vacuum removes at once.
+_MOST_REMOVED = 1000
 # Retries of a reader if a vacuum removes the files that it reads.
 _TRIES = 10
 # The time that a reader gives a writer to finish a record.
@@ -126,6 +132,8 @@ class DurableStore:
         # Bytes of unflushed facts in files beside the log.
         self._bytes_beside_log = 0
         self._closed = False
+        self._retention = retention.Retention()
+        self._kept: timedelta | None = None
         # Where a reader is in the log: the chain of its version, and the files as it saw them last.
         self._chain = record_format.NO_CHAIN
         self._seen: tuple[int, list[FileInfo]] | None = None
@@ -219,7 +227,7 @@ class DurableStore:
         if at is not None and last != at:
             raise self._missing_version(at)
         self._chain = scan.chain if scan.version == last else _chain_of(snapshot)
-        program, unregistered = program_of(self.location, snapshot, host)
+        program, unregistered = program_of(self.location, snapshot, host, by_rows=empty.keeps_windows)
         files = self._table.files(commit)
         partitions = self._table.partitions(files, owners_of(program))
         state = state_of(self.location, self.persistence, empty, (program, snapshot, partitions), registry)
@@ -294,6 +302,12 @@ class DurableStore:
         """Return the first version that can be opened."""
         return min((commit.snapshot.version for commit in self._table.commits()), default=0)
 
+    def first_version(self, upto: int) -> int:
+        """Return the first version that can be opened and from which on the log is kept."""
+        files = record_format.files(self.location)
+        first = min(files[0][0] - 1, upto) if files else upto
+        return max(first, min(self._oldest_version(), upto))
+
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries of the log, the oldest version first."""
 
@@ -302,6 +316,26 @@ class DurableStore:
             return tuple(map(read_entry, record_format.read_files(self.location, files, ends=True)))
 
         return self._with_retries(read)
+
+    def prefixes_at(self, version: int) -> dict[str, str]:
+        """Return the prefixes of a version: those of the last commit up to it, and of the records since."""
+        commits = (commit for commit in self._table.commits() if commit.snapshot.version <= version)
+        snapshot = next(commit.snapshot for commit in commits)
+        prefixes = dict(snapshot.prefixes)
+        scan = record_format.Scan(version=snapshot.version)
+        for record in self._records(snapshot.version, version, scan)[0]:
+            prefixes |= read_entry(record).prefixes
+        return prefixes
+
+    def packs_at(self, version: int) -> Packs:
+        """Return the packs of a version: those of the last commit up to it, and the changes since."""
+        commits = (commit for commit in self._table.commits() if commit.snapshot.version <= version)
+        commit = next(commits)
+        packs = packs_in(self.location, commit.snapshot)
+        scan = record_format.Scan(version=commit.snapshot.version)
+        for record in self._records(commit.snapshot.version, version, scan)[0]:
+            packs = packs.changed(read_entry(record).packs)
+        return packs
 
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions after `after` up to `upto`."""
@@ -370,7 +404,6 @@ class DurableStore:
         """
         writer = self._required_writer()
         explicit, derived = self.persistence.counts_after(fact_delta, uncommitted)
-        stream = note.stream or ()
         entry = Entry(
             report.version_after,
             _now(),
@@ -383,7 +416,8 @@ class DurableStore:
             explicit,
             derived,
             dict(note.prefixes),
-            *stream,
+            *(note.stream or ("", -1)),
+            report.packs_delta,
         )
         inserted, deleted = self.persistence.explicit_delta(fact_delta, LogFileWriter(self.location))
         changes = [FactChange(True, *partition) for partition in inserted]  # noqa: FBT003 - its first field
@@ -440,7 +474,7 @@ class DurableStore:
         seconds |= {segment_name(keys): taken for keys, taken in persistence.seconds(state).items()}
         snapshot = Snapshot(
             current.version,
-            tuple(format_rule(rule, {}) for rule in program.rules.values()),
+            tuple(format_rule(rule, {}) for rule in program.rules.values() if not is_hidden(rule)),
             current.prefixes,
             seconds,
             {key: (dropped.count, dropped.example) for key, dropped in state.dropped.items()},
@@ -450,6 +484,8 @@ class DurableStore:
             chain=writer.chain.hex(),
             moment=_now(),
             streams=current.streams,
+            packs=program.packs.to_dict(),
+            times=times_in(state),
         )
         deleted: list[ChangedPartition] = [(key, None) for key in before if key not in after]
         changed = persistence.changed_partitions(state, after, before, self._table.writer, engine_lock)
@@ -515,10 +551,45 @@ class DurableStore:
             raise read_only(self.location)
         return self._writer
 
-    def vacuum(self, kept: timedelta = KEPT, *, dry: bool = False) -> VacuumReport:
+    @property
+    def kept(self) -> timedelta:
+        """The retention time of versions."""
+        if self._kept is None:
+            self._kept = retention.kept(self.location)
+        return self._kept
+
+    def keep(self, kept: timedelta) -> None:
+        """Set the retention time of versions."""
+        self._required_writer()
+        retention.keep(self.location, kept)
+        self._kept = kept
+        self._retention.hurry()
+
+    def forget_old_versions(self) -> None:
+        """Remove a bounded number of files that no version of the retention time needs, if it is time."""
+        try:
+            if not self._retention.is_due(self.location, self.kept):
+                return
+            unused = unused_files(self.location, self._table, self.kept)
+            if len(unused.entries) + len(unused.facts) > _MOST_REMOVED:
+                unused = unused.first(_MOST_REMOVED)
+                self._retention.hurry()
+            report = vacuum(self.location, self._table, unused)
+        except StoreProblem as problem:
+            # No version is lost, and the next attempt may succeed.
+            message = problem.diagnostics[0].message
+            _LOGGER.warning("old versions of %s are not removed: %s", self.location, message)
+            return
+        _LOGGER.info("forgot versions of %s: %d files, %d bytes", self.location, report.files, report.bytes)
+
+    def unused(self) -> VacuumReport:
+        """Count the files that a vacuum would remove."""
+        return unused_files(self.location, self._table, self.kept).report
+
+    def vacuum(self, kept: timedelta | None = None, *, dry: bool = False) -> VacuumReport:
         """Remove the files that no version of the retention time needs; a dry run counts them."""
         self._required_writer()
-        unused = unused_files(self.location, self._table, kept)
+        unused = unused_files(self.location, self._table, self.kept if kept is None else kept)
         if dry:
             return unused.report
         report = vacuum(self.location, self._table, unused)

@@ -36,15 +36,13 @@ class CowDict(MutableMapping[K, V]):
 
     def copy(self) -> CowDict[K, V]:
         """Return a copy that can be written to without changing this map."""
-        copied: CowDict[K, V] = CowDict()
-        if len(self._overlay) + len(self._deleted) > _MIN_OVERLAY + 2 * isqrt(len(self._base)):
-            copied._base = dict(self.items())
-        else:
-            copied._base, copied._overlay, copied._deleted = (
-                self._base,
-                self._overlay.copy(),
-                self._deleted.copy(),
-            )
+        overlay, deleted = self._overlay, self._deleted
+        changed = len(overlay) + len(deleted)
+        if changed > _MIN_OVERLAY and changed > _MIN_OVERLAY + 2 * isqrt(len(self._base)):
+            return CowDict(self._pairs())
+        # A change of one rule copies a dozen maps.
+        copied: CowDict[K, V] = CowDict.__new__(CowDict)
+        copied._base, copied._overlay, copied._deleted = self._base, overlay.copy(), deleted.copy()
         copied._length = self._length
         return copied
 

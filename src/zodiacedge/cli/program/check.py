@@ -8,39 +8,56 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import diagnostics_document, many
-from zodiacedge.cli.options import FILE, ignore_option
-from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.console import diagnostics_document
+from zodiacedge.cli.open_kb import in_memory, read_files
+from zodiacedge.cli.options import FILE, DataOptions, EngineOptions, data_options, ignore_option
+from zodiacedge.cli.rule_files import check_rules, read_rules
+from zodiacedge.cli.show import show_bad_lines
+from zodiacedge.errors import counted
+from zodiacedge.kb.diagnose import LoadedFacts
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.rule_files import CheckedProgram
+    from zodiacedge.io import LoadReport
 
 
 @click.command("check")
 @click.argument("rules", nargs=-1, required=True, type=FILE, metavar="RULES...")
+@data_options
 @common
 @ignore_option
-def command(console: Console, rules: tuple[str, ...]) -> None:
+def command(console: Console, rules: tuple[str, ...], data: DataOptions) -> None:
     r"""Parse and check rule files as one program.
 
     RULES are files, folders or globs; - is standard input. Every error and warning is reported in one run;
-    the exit code is 1 if any is an error. Warnings are silenced by `--ignore`, or by comments in the files:
+    the exit code is 1 if any is an error. With --facts the rules are compared with the predicates and values
+    of the data; nothing is evaluated. Warnings are silenced by `--ignore`, or by comments in the files:
     `# lint: ignore W020` on or above a rule, `# lint: ignore-file W020` anywhere.
 
     \b
     Example:
       zodiac check farm.rules
       zodiac check rules/ --json
+      zodiac check farm.rules --facts readings.csv
       zodiac check farm.rules --ignore W020
     """
     reading = read_rules(rules)
-    findings = console.heard(reading.findings)
+    console.prefixes = {**DEFAULT_PREFIXES, **dict(reading.program.prefixes)}
+    loads: list[LoadReport] = []
+    if data.files:
+        reading, load = _with_data(console, reading, data)
+        loads.append(load)
+        show_bad_lines(console, loads)
+    findings = console.heard((*(warning for load in loads for warning in load.warnings), *reading.findings))
     console.findings(findings)
     errors = len(reading.errors)
     warnings = len(findings) - errors
     console.text(
-        f"{many(len(reading.files), 'file')}, {many(len(reading.program.rules), 'rule')}, "
-        f"{many(len(reading.program.facts), 'fact')}: {many(errors, 'error')}, {many(warnings, 'warning')}"
+        f"{counted(len(reading.files), 'file')}, {counted(len(reading.program.rules), 'rule')}, "
+        f"{counted(len(reading.program.facts), 'fact')}: "
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
     if console.as_json:
         console.json(
@@ -50,7 +67,22 @@ def command(console: Console, rules: tuple[str, ...]) -> None:
                 "facts": len(reading.program.facts),
                 "hyper_nodes": len(reading.graph),
                 **diagnostics_document(findings),
+                **({"loads": [load.to_dict() for load in loads]} if loads else {}),
             }
         )
     if errors:
         sys.exit(1)
+
+
+def _with_data(
+    console: Console, reading: CheckedProgram, data: DataOptions
+) -> tuple[CheckedProgram, LoadReport]:
+    """Return a program checked again with the data that it will run on, and the report of their load."""
+    kb = in_memory(console, EngineOptions())
+    kb.add_prefixes(reading.program.prefixes)
+    change = kb.change()
+    with console.progress():
+        read_files(console, change.load, data.files, data)
+    [batch], [report] = change.collected().loaded, change.loads
+    delta = kb.state.effective_delta(batch, kb.state.batch())
+    return check_rules(reading.files, LoadedFacts(batch.predicates(), delta.holds)), report

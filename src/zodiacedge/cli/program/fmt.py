@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
 from zodiacedge.cli.options import FILE
 from zodiacedge.cli.output import replace_text
 from zodiacedge.cli.rule_files import text_files
 from zodiacedge.cli.standard_input import STANDARD_INPUT
-from zodiacedge.errors import SyntaxProblem
+from zodiacedge.errors import SyntaxProblem, counted
 from zodiacedge.language.formatter import format_text
 
 if TYPE_CHECKING:
@@ -95,4 +94,4 @@ def _difference(file: TextFile, text: str) -> str:
 
 
 def _counted(files: Sized, changed: Sized, word: str) -> str:
-    return f"{many(len(files), 'file')}, {len(changed):,} {word}"
+    return f"{counted(len(files), 'file')}, {len(changed):,} {word}"

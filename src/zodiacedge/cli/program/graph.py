@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.options import FILE, EngineOptions, engine_options
+from zodiacedge.cli.options import FILE, DataOptions, EngineOptions, engine_options
 from zodiacedge.cli.output import write_text
 from zodiacedge.cli.program_source import details_of, open_source, source_arguments
-from zodiacedge.errors import Diagnostic, UsageProblem, nearest
+from zodiacedge.errors import Diagnostic, UsageProblem, counted, nearest
 from zodiacedge.graph.draw.names import short_name
 from zodiacedge.graph.draw.page import to_html
 from zodiacedge.graph.draw.part import around, concerned
@@ -25,8 +24,9 @@ from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.program_source import Data, ProgramSource
+    from zodiacedge.cli.program_source import ProgramSource
     from zodiacedge.graph import HyperGraph
+    from zodiacedge.language.ast import Predicate
 
 _FORMATS = ("text", "dot", "svg", "html", "json")
 
@@ -43,6 +43,12 @@ _FORMATS = ("text", "dot", "svg", "html", "json")
 @click.option("--around", "centre", metavar="RULE", help="Only the node of a rule, and its neighbours.")
 @click.option("--predicate", metavar="P", help="Only nodes that derive or read this predicate.")
 @click.option(
+    "--highlight",
+    multiple=True,
+    metavar="RULE|P",
+    help="Mark the node of a rule, or the nodes that derive a predicate; may be repeated.",
+)
+@click.option(
     "--depth",
     type=click.IntRange(min=0),
     metavar="N",
@@ -54,12 +60,13 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     programs: tuple[str, ...],
-    data: Data,
+    data: DataOptions,
     at: int | None,
     form: str | None,
     out: str | None,
     centre: str | None,
     predicate: str | None,
+    highlight: tuple[str, ...],
     depth: int | None,
     on: EngineOptions,
 ) -> None:
@@ -77,6 +84,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac graph farm.zodiac --out farm.html
       zodiac graph farm.zodiac --around alarm --depth 2
       zodiac graph farm.rules --facts readings.csv --predicate hot
+      zodiac graph farm.rules --highlight alarm --highlight hot/1 --out farm.svg
       zodiac graph farm.rules --format dot | dot -Tpng > farm.png
     """
     if console.as_json and not out and form not in {None, "json"}:
@@ -91,15 +99,28 @@ def command(  # noqa: PLR0913 - one argument per option
         graph = source.graph
     if centre or predicate:
         details = replace(details, only=_part(source, centre, predicate, depth))
+    if highlight:
+        marked = frozenset(node for name in highlight for node in _named_nodes(source, name))
+        details = replace(details, highlight=marked)
     if out:
         write_text(Path(out), _drawn(graph, details, form or (ending if ending in _FORMATS else "text")))
         shown = [graph.nodes[node] for node in (graph.nodes if details.only is None else details.only)]
-        members = many(sum(len(node.rules) for node in shown), "rule")
-        console.text(f"wrote {out}: {many(len(shown), 'hyper-node')} of {members}")
+        members = counted(sum(len(node.rules) for node in shown), "rule")
+        console.text(f"wrote {out}: {counted(len(shown), 'hyper-node')} of {members}")
     else:
         console.text(_drawn(graph, details, form or "text").rstrip("\n"))
     if console.as_json:
         console.json(to_dict(graph, _in_full(details)))
+
+
+def _named_nodes(source: ProgramSource, name: str) -> frozenset[int]:
+    """Return the node of a rule, or the nodes that derive a predicate; raise if there is neither."""
+    graph = source.graph
+    labelled = {home for key, home in graph.homes.items() if graph.rule(key).label == name}
+    if labelled:
+        return frozenset(labelled)
+    wanted = _predicates(source, name)
+    return frozenset(home for key, home in graph.homes.items() if graph.rule(key).head.predicate in wanted)
 
 
 def _part(
@@ -113,15 +134,20 @@ def _part(
         homes = {home for key, home in graph.homes.items() if graph.rule(key) in chosen}
         part |= around(graph, named or homes, 1 if depth is None else depth)
     if predicate:
-        known = {a.predicate for rule in source.rules for a in (rule.head, *body_atoms(rule.body))}
-        name = spelled(predicate, source.prefixes)
-        wanted = [p for p in known if is_named(p, name)]
-        if not wanted:
-            near = nearest(predicate, sorted(short_name(p, source.prefixes) for p in known))
-            hint = f"did you mean {near}?" if near else "write it as in the program: p, p/2, ex:p or <IRI>"
-            raise UsageProblem(Diagnostic("U006", f"no rule has the predicate {predicate}", hint))
-        part |= around(graph, concerned(graph, wanted), depth or 0)
+        part |= around(graph, concerned(graph, _predicates(source, predicate)), depth or 0)
     return part
+
+
+def _predicates(source: ProgramSource, predicate: str) -> list[Predicate]:
+    """Return the predicates of rules with a name, or raise."""
+    known = {a.predicate for rule in source.rules for a in (rule.head, *body_atoms(rule.body))}
+    name = spelled(predicate, source.prefixes)
+    wanted = [p for p in known if is_named(p, name)]
+    if not wanted:
+        near = nearest(predicate, sorted(short_name(p, source.prefixes) for p in known))
+        hint = f"did you mean {near}?" if near else "write it as in the program: p, p/2, ex:p or <IRI>"
+        raise UsageProblem(Diagnostic("U006", f"no rule has the predicate {predicate}", hint))
+    return wanted
 
 
 def _drawn(graph: HyperGraph, details: Details, form: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.options import EngineOptions, engine_options
+from zodiacedge.cli.options import DataOptions, EngineOptions, engine_options
 from zodiacedge.cli.program_source import open_source, source_arguments
 from zodiacedge.engine.api import MeasuresPlans, Progress
+from zodiacedge.errors import counted
 from zodiacedge.graph.draw.names import rule_name
 from zodiacedge.plan.order import NoStatistics, PredicateCounts
 from zodiacedge.plan.show import measured_dict, measured_text, off_estimates, to_dicts, to_text
@@ -19,11 +20,10 @@ from zodiacedge.plan.variants import plans, recursive_atoms
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.program_source import Data, ProgramSource
+    from zodiacedge.cli.program_source import ProgramSource
     from zodiacedge.language.ast import Rule
     from zodiacedge.plan.algebra import Plan
     from zodiacedge.plan.measurement import Measurement
-    from zodiacedge.plan.order import Statistics
 
 
 @click.command("plan")
@@ -36,7 +36,7 @@ def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     programs: tuple[str, ...],
-    data: Data,
+    data: DataOptions,
     at: int | None,
     label: str | None,
     analyze: bool,
@@ -48,8 +48,9 @@ def command(  # noqa: PLR0913 - one argument per option
     program is evaluated first. Then, and in a store, estimates come from the sizes of relations; without
     facts they are guesses.
 
-    With --analyze each plan as a whole runs once on all facts, explicit and derived. "estimated" and "actual"
-    are rows for each row of the step before; "seconds" is the time from the first step up to this one.
+    With --analyze each plan as a whole runs on all facts, explicit and derived, once to build what it needs
+    and then to be measured. "estimated" and "actual" are rows for each row of the step before, "?" where the
+    planner has no estimate; "seconds" is the time from the first step up to this one.
 
     \b
     Example:
@@ -75,13 +76,19 @@ def _plans(rule: Rule, source: ProgramSource) -> tuple[Plan, ...]:
     graph = source.graph
     node = next(node for node in graph.order if any(graph.rule(key) == rule for key in node.rules))
     heads = [graph.rule(key).head for key in node.rules]
-    statistics: Statistics = NoStatistics()
-    if source.kb:
-        state = source.kb.state
-        statistics = PredicateCounts(
-            Counter(state.explicit_counts()) + Counter(state.derived_counts()), heads
+    recursive = recursive_atoms(rule, heads)
+    if source.kb is None:
+        return plans(rule, recursive, NoStatistics())
+    state = source.kb.state
+    counts = PredicateCounts(Counter(state.explicit_counts()) + Counter(state.derived_counts()), heads)
+    return tuple(
+        replace(
+            plan,
+            steps=counts.without_assumptions(plan.steps),
+            inner=counts.without_assumptions(plan.inner),
         )
-    return plans(rule, recursive_atoms(rule, heads), statistics)
+        for plan in plans(rule, recursive, counts)
+    )
 
 
 def _measured(console: Console, source: ProgramSource, rules: tuple[Rule, ...]) -> list[Measurement]:
@@ -107,12 +114,18 @@ def _show_measured(console: Console, measurements: list[Measurement], prefixes: 
         console.text(measured_text(measurement, prefixes))
     console.text()
     rows = [
-        (name, f"{m.estimate:,.0f}", f"{m.rows:,}", f"{m.facts:,}", f"{m.seconds:.4f}")
+        (
+            name,
+            "?" if m.estimate is None else f"{m.estimate:,.0f}",
+            f"{m.rows:,}",
+            f"{m.facts:,}",
+            f"{m.seconds:.4f}",
+        )
         for m, name in ((m, rule_name(m.plan.rule, prefixes)) for m in measurements)
     ]
     console.table(("rule", "estimated rows", "actual rows", "facts", "seconds"), rows)
     off = off_estimates(measurements, prefixes)
-    console.text(f"\n{many(len(off), 'estimate')} off by a factor of 10 or more")
+    console.text(f"\n{counted(len(off), 'estimate')} off by a factor of 10 or more")
     for line in off:
         console.text(f"  {line}")
     if console.as_json:

@@ -9,42 +9,42 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.functions import registered
-from zodiacedge.cli.open_store import show_answers, show_bad_lines, show_dropped
+from zodiacedge.cli.explain.questions import (
+    answered,
+    check_questions,
+    explanations_document,
+    question_options,
+    show_texts,
+)
+from zodiacedge.cli.open_kb import fill, in_memory, loaded_tables
 from zodiacedge.cli.options import (
     FILE,
+    DataOptions,
     EngineOptions,
     all_engines_options,
-    base_option,
-    delimiter_option,
-    facts_option,
+    data_options,
     files_options,
-    header_option,
     ignore_option,
     limit_option,
     limit_options,
-    quarantine_option,
-    strict_option,
 )
 from zodiacedge.cli.output import check_folder, export, export_document, json_rows
 from zodiacedge.cli.query_texts import queries_options
-from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.rule_files import sound_rules
 from zodiacedge.cli.sessions.play import play, read_sessions
-from zodiacedge.errors import CheckProblem, SyntaxProblem
+from zodiacedge.cli.show import show_answers, show_bad_lines, show_dropped, show_problems
+from zodiacedge.errors import CheckProblem, SyntaxProblem, counted
 from zodiacedge.kb.query import checked_query
 from zodiacedge.kb.warnings import unread_relations
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.checks import Host
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.rule_files import TextFile
-    from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic
     from zodiacedge.io import LoadReport
@@ -52,13 +52,11 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.query import CheckedQuery
     from zodiacedge.kb.report import ChangeReport
-    from zodiacedge.kb.transaction import Transaction
-    from zodiacedge.language.ast import Predicate
 
 
 @click.command("run")
 @click.argument("rules", nargs=-1, required=True, type=FILE, metavar="RULES...")
-@facts_option
+@data_options
 @all_engines_options
 @limit_option
 @click.option(
@@ -71,32 +69,24 @@ if TYPE_CHECKING:
 )
 @click.option("--out", type=FILE, metavar="DIR", help="Export: one file per predicate that has a rule.")
 @files_options
-@header_option
-@delimiter_option
-@base_option
-@quarantine_option
-@strict_option
 @limit_options
 @common
 @ignore_option
 @queries_options
+@question_options
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     rules: tuple[str, ...],
-    facts: tuple[Source, ...],
+    data: DataOptions,
     on: EngineOptions,
     queries: tuple[TextFile, ...],
+    questions: tuple[tuple[bool, str], ...],
     limit: int | None,
     sessions: tuple[str, ...],
     out: str | None,
     form: str | None,
     what: str | None,
-    header: bool,
-    delimiter: str,
-    base: str,
-    quarantine: str | None,
-    strict: bool,
     limits: Limits,
 ) -> None:
     r"""Load rules and facts, materialise, and show the results.
@@ -113,43 +103,22 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac run farm.rules --facts readings.csv --query '?- alarm(T) .'
       zodiac run rs2.rules --facts ds2.nt --json
       zodiac run farm.rules --facts readings.csv --apply night.session
+      zodiac run farm.rules --facts readings.csv --explain 'alarm(wt1)' --why-not 'alarm(wt2)'
     """
     if not out and (form or what):
         raise click.UsageError("--format and --what describe an export: add --out DIR.")
-    reading = read_rules(rules)
-    if reading.errors:
-        raise CheckProblem(reading.findings)
-    prefixes = dict(reading.program.prefixes)
+    program = sound_rules(rules).program
+    prefixes = dict(program.prefixes)
     console.prefixes = {**DEFAULT_PREFIXES, **prefixes}
     steps = read_sessions(sessions, prefixes)
-    registry = registered(on.functions)
+    kb = in_memory(console, on, strict=data.strict, limits=limits)
+    registry = kb.settings.registry
     checked = _checked_queries(queries, prefixes, Host(tuple(registry.functions), tuple(registry.folds)))
+    check_questions(questions, prefixes)
     if out:
         check_folder(Path(out))
     with console.progress():
-        kb = open_kb(
-            engine=on.engine,
-            master=on.master,
-            scratch=on.scratch,
-            seed=on.seed,
-            functions=registry.functions.values(),
-            aggregates=registry.folds.values(),
-            limits=limits,
-            strict=strict,
-            progress=console.evaluating,
-        )
-        with kb.change() as change:
-            change.add_program(reading.program)
-            if facts:
-                change.load(
-                    *facts,
-                    header=header,
-                    delimiter=delimiter,
-                    base=base,
-                    strict=strict,
-                    progress=console.loading,
-                    quarantine=quarantine,
-                )
+        change = fill(console, kb, program, data)
     report = change.report
     unread: list[Diagnostic] = []
     if what != "all":
@@ -159,8 +128,8 @@ def command(  # noqa: PLR0913 - one argument per option
             *(query.query.body for query in checked),
         ]
         atoms = (atom for body in bodies for atom in body_atoms(body))
-        unread += unread_relations(_tables(change), atoms, console.prefixes)
-    console.findings((*report.warnings, *unread))
+        unread += unread_relations(loaded_tables(change), atoms, console.prefixes)
+    console.findings(unread)
     _show(console, kb, report, change.loads)
     played = play(console, kb, steps)
     if played.ended:
@@ -170,31 +139,26 @@ def command(  # noqa: PLR0913 - one argument per option
     answers = [
         (file.text, kb.query(query, limit=limit)) for file, query in zip(queries, checked, strict=True)
     ]
+    explanations = answered(kb, questions)
     if sessions:
         console.text()
         _show_counts(console, kb)
     for text, answer in answers:
         _show_answers(console, text, answer)
+    show_texts(console, explanations)
     exported = None
     if out:
         exported = export(kb, out, form or "csv", everything=what == "all")
-        facts_written, files = many(exported.rows, "fact"), many(len(exported.files), "file")
+        facts_written, files = counted(exported.rows, "fact"), counted(len(exported.files), "file")
         console.text(f"wrote {facts_written} to {files} in {out}")
     if console.as_json:
         warnings = [*report.warnings, *unread, *(w for _, answer in answers for w in answer.warnings)]
         document = _document(kb, report, change.loads, answers, console.heard(warnings))
         document |= export_document(exported)
+        document |= explanations_document(explanations)
         console.json(document | played.document if sessions else document)
     if played.shortfalls:
         sys.exit(1)
-
-
-def _tables(change: Transaction) -> Iterator[Predicate]:
-    """Yield the predicates of the tables that were loaded; RDF may have more than a program reads."""
-    names = {file.relation for load in change.loads for file in load.files if file.relation}
-    # Spark may need a job to name the classes of a batch.
-    for batch in change.collected().loaded if names else ():
-        yield from (predicate for predicate in batch.predicates() if predicate.name in names)
 
 
 def _checked_queries(queries: Sequence[TextFile], prefixes: dict[str, str], host: Host) -> list[CheckedQuery]:
@@ -223,17 +187,15 @@ def _show_counts(console: Console, kb: KnowledgeBase, suffix: str = "") -> None:
         console.table(("predicate", "derived"), [(name, f"{count:,}") for name, count in derived.items()])
     explicit = sum(kb.explicit_counts().values())
     console.text(
-        f"{many(explicit, 'explicit fact')}, {many(sum(derived.values()), 'derived fact')}, "
-        f"{many(len(kb.graph()), 'hyper-node')}{suffix}"
+        f"{counted(explicit, 'explicit fact')}, {counted(sum(derived.values()), 'derived fact')}, "
+        f"{counted(len(kb.graph()), 'hyper-node')}{suffix}"
     )
 
 
 def _show_answers(console: Console, text: str, answers: Answers) -> None:
-    console.findings(answers.warnings)
+    show_problems(console, answers)
     console.text(f"\n{text}")
     show_answers(console, answers)
-    if answers.columns and answers.dropped:
-        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
 
 
 def _document(

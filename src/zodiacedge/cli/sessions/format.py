@@ -7,6 +7,7 @@
     - q(a) .                    delete a fact
     - r4                        delete a rule by its label, alone on its line
     - p(X) :- s(X) .            or by its text
+    tick 2026-01-01T12:00:00Z   move the clock
     commit
     + p(b) .                    expected: these facts become visible,
     - p(a) .                    these are no longer visible, and nothing else changes
@@ -31,26 +32,32 @@ from typing import TYPE_CHECKING, Literal
 from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem, ZodiacError
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.report import ChangeReport
+from zodiacedge.kb.time.clock import given_moment
 from zodiacedge.language.ast import Atom, Fact, Rule
 from zodiacedge.language.names import is_named, spelled
 from zodiacedge.language.parser import ground, read_program
 from zodiacedge.language.printer import format_atom
 from zodiacedge.language.scanner import Scanner
+from zodiacedge.language.vocabulary import NOW_RELATION, RECENT_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     # The expectation of a line: a sign and a fact, or a predicate's name and its number of facts.
     Expected = tuple[str, Fact | int]
 
-_WORD = re.compile(r"(begin|commit|refuse|count)(?![\w(:])")
+_WORD = re.compile(r"(begin|tick|commit|refuse|count)(?![\w(:])")
 _LABEL = re.compile(r"[ \t]*([^\W\d][\w\-]*)[ \t]*(?=[\r\n]|#|//|\Z)")
 _NONE = re.compile(r"[ \t]+(none)\b")
 _CODE = re.compile(r"[ \t]+([A-Z][0-9]{3})\b")
 _COUNT = re.compile(r"[ \t]+(?P<name><[^\s<>]*>|[^\s<>/]+)(?P<arity>/[0-9]+)?[ \t]+(?P<number>[0-9]+)(?!\S)")
+_MOMENT = re.compile(r"[ \t]+(\S+)")
 _LINE = re.compile(r"[^\n]*")
 
-_Kind = Literal["+", "-", "label", "begin", "commit", "none", "refuse", "count", "prefix"]
+_UNLISTED = (NOW_RELATION, RECENT_BASE)
+
+_Kind = Literal["+", "-", "label", "begin", "tick", "commit", "none", "refuse", "count", "prefix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,9 @@ def _differences(
                 actual = outcome.inserted if sign == "+" else outcome.deleted
                 for fact in sorted(facts - actual, key=format_atom):
                     yield (sign, fact), f"missing: {sign} {format_atom(fact)}"
-                for fact in sorted(actual - facts, key=format_atom):
+                # The clock is in every tick, and hidden facts are in no text.
+                others = (fact for fact in actual - facts if not fact.relation.startswith(_UNLISTED))
+                for fact in sorted(others, key=format_atom):
                     yield None, f"not expected: {sign} {format_atom(fact)}"
     if expected.counts:
         predicates = Counter(fact.predicate for fact in visible)
@@ -175,7 +184,8 @@ class _Splitter:
                 self.errors.append(
                     Diagnostic(
                         "S001",
-                        "expected `begin`, `+`, `-`, `commit`, `commit none`, `refuse CODE` or `count p N`",
+                        "expected `begin`, `+`, `-`, `tick TIME`, `commit`, `commit none`, `refuse CODE` or "
+                        "`count p N`",
                         "docs/sessions.md describes the format",
                         Span(self._source, start, max(scanner.position, start + 1)),
                     )
@@ -200,6 +210,9 @@ class _Splitter:
         match word.group(1):
             case "begin":
                 return _Entry("begin", start, end, end)
+            case "tick":
+                moment = _MOMENT.match(text, end)
+                return _Entry("tick", start, end, moment.end(), moment.group(1)) if moment else None
             case "commit":
                 none = _NONE.match(text, end)
                 return _Entry("none" if none else "commit", start, end, none.end() if none else end)
@@ -232,6 +245,7 @@ class _Draft:
     counts: list[tuple[str, int]] = field(default_factory=list)
     spans: dict[Expected, Span] = field(default_factory=dict)
     end: _Entry | None = None
+    tick: datetime | None = None
 
     def step(self) -> SessionStep:
         """Return the parsed step."""
@@ -241,6 +255,7 @@ class _Draft:
             tuple(self.add_facts),
             tuple(self.remove_facts),
             atoms=tuple(self.stated),
+            tick=self.tick,
         )
         none = self.end is not None and self.end.kind == "none"
         checked = none or bool(self.inserted or self.deleted)
@@ -320,7 +335,9 @@ class _Reader:
             draft.counts.append(count)
             draft.spans[count] = span
         elif draft.end is None:
-            self._change(draft, entry, statements)
+            self._change(draft, entry, statements, span)
+        elif entry.kind == "tick":
+            self._problem("a tick belongs to a change", "put it before `commit`", span)
         elif entry.kind == "label" or any(isinstance(statement, Rule) for statement in statements):
             self._problem(
                 "only facts may be expected", "start the next change with `begin`, or write a fact", span
@@ -336,7 +353,13 @@ class _Reader:
             (draft.inserted if entry.kind == "+" else draft.deleted).extend(facts)
             draft.spans |= {(entry.kind, fact): span for fact in facts}
 
-    def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom]) -> None:
+    def _change(self, draft: _Draft, entry: _Entry, statements: list[Rule | Atom], span: Span) -> None:
+        if entry.kind == "tick":
+            try:
+                draft.tick = given_moment(entry.text)
+            except ZodiacError as problem:
+                (found,) = problem.diagnostics
+                self._problem(found.message, found.note, span)
         if entry.kind == "label":
             draft.remove_rules.append(entry.text)
         for statement in statements:

@@ -64,7 +64,6 @@ def play(console: Console, kb: KnowledgeBase, steps: Iterable[SessionStep]) -> P
         # Only counts need the facts, which may be millions.
         differences = findings(step, outcome, kb.facts() if step.expected.counts else ())
         if isinstance(outcome, ChangeReport):
-            console.findings(outcome.warnings)
             console.text(outcome.summary())
             played.changes.append(position | outcome.to_dict())
         else:

@@ -4,6 +4,8 @@
     + fact .  + rule .            insert a fact, add a rule
     - fact .  - rule .  - label   delete a fact, remove a rule
     begin, preview, commit, abort a change of several statements
+    .explain .why-not             why a fact is there, or is not
+    .tick                         move the clock
     .help .rules .predicates .log .quit
 
 A statement with an error changes nothing.
@@ -13,11 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import PREDICATE_COLUMNS, predicate_rows, show_answers
+from zodiacedge.cli.explain.questions import naming_commands, show_text
+from zodiacedge.cli.show import PREDICATE_COLUMNS, predicate_rows, show_answers, show_problems, show_samples
 from zodiacedge.cli.store.log import show_log
-from zodiacedge.errors import Diagnostic, UsageProblem, ZodiacError, nearest
-from zodiacedge.language.parser import parse_program
+from zodiacedge.errors import Diagnostic, UsageProblem, ZodiacError, counted, nearest
+from zodiacedge.kb.preview.samples import preview_of
+from zodiacedge.language.parser import read_program
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
@@ -29,23 +32,41 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Program
 
 _NAME = "<shell>"
+_SAMPLES = 2
 _HELP = {
     "alarm(T), near(T, X)": "a query: a body, ?- body . or ans(T) :- body .",
     "+ reading(wt1, 93) .": "insert a fact or add a rule",
     "- reading(wt1, 93) .": "delete a fact or remove a rule",
     "- hot": "remove the rule of a label",
-    "@prefix ex: <…> .": "declare a prefix for the statements that follow",
+    "@prefix ex: <…> .": "declare a prefix; a store keeps it with the next change",
     "begin [MESSAGE]": "collect the changes that follow, for one transaction",
-    "preview": "print the report of the collected change; commit nothing",
+    "preview": "print the report of the collected change, and samples with reasons; commit nothing",
     "commit": "commit it",
     "abort": "drop it",
+    ".explain alarm(wt1)": "say why a fact is there, or the facts of a pattern",
+    ".why-not alarm(wt2)": "say why a fact is not there",
+    ".tick 2026-01-01T12:00:00Z": "move the clock; to the time of the system if none is given",
     ".rules": "list the rules in force",
     ".predicates": "count the facts of predicates",
     ".log": "list the versions of the store",
     ".help": "this list",
-    ".quit": "end, as Ctrl-D does",
+    ".quit": "end, as Ctrl-D does; also quit and exit",
 }
-WORDS = ("begin", "preview", "commit", "abort", ".rules", ".predicates", ".log", ".help", ".quit")
+_WITHOUT_DOT = {"exit": ".quit", "quit": ".quit", "help": ".help"}
+WORDS = (
+    "begin",
+    "preview",
+    "commit",
+    "abort",
+    ".tick",
+    ".rules",
+    ".predicates",
+    ".log",
+    ".help",
+    ".quit",
+    ".explain",
+    ".why-not",
+)
 
 
 class Interpreter:
@@ -61,6 +82,7 @@ class Interpreter:
         self._console = console
         self._change: Transaction | None = None
         self._collected = 0
+        self._unkept: dict[str, str] = {}
 
     def execute(self, statement: str) -> None:
         """Carry out a statement and print its result, or its errors."""
@@ -70,22 +92,30 @@ class Interpreter:
             self._fail(problem)
 
     def close(self) -> None:
-        """Report a change that was begun and not committed."""
+        """Report a change that was begun and not committed, and prefixes that the store does not keep."""
         if self._change is not None:
-            self._console.note(f"the change was not committed: {many(self._collected, 'statement')} dropped")
+            self._console.note(
+                f"the change was not committed: {counted(self._collected, 'statement')} dropped"
+            )
+
+        if self._unkept and isinstance(self.kb, StoredKnowledgeBase) and self.kb.store.writable:
+            names = ", ".join(f"{prefix}:" for prefix in self._unkept)
+            self._console.note(f"not kept, because no change followed: the prefix {names}")
 
     def _fail(self, problem: ZodiacError) -> None:
         self._console.findings(problem.diagnostics)
         self.failed = True
 
     def _carry_out(self, statement: str) -> None:
+        statement = _WITHOUT_DOT.get(statement, statement)
         word, _, rest = statement.partition(" ")
         if statement[0] in "+-":
             self._collect(statement)
-        elif statement.startswith("@") and _only_prefixes(program := parse_program(statement, _NAME)):
-            self.kb.add_prefixes(program.prefixes)
+        elif declared := _prefixes(statement):
+            self.kb.add_prefixes(declared.prefixes)
+            self._unkept |= dict(declared.prefixes)
             if self._change is not None:
-                self._change.add_program(program)
+                self._change.add_program(declared)
             self._console.prefixes = {**DEFAULT_PREFIXES, **self.kb.prefixes}
         elif word in WORDS or word.startswith("."):
             self._command(word, rest.strip())
@@ -95,11 +125,8 @@ class Interpreter:
     def _query(self, text: str) -> None:
         with self._console.progress():
             answers = self.kb.query(text, name=_NAME)
-        self._console.findings(answers.warnings)
+        show_problems(self._console, answers)
         show_answers(self._console, answers)
-        if answers.dropped:
-            dropped = many(answers.dropped.count, "binding")
-            self._console.note(f"dropped {dropped}: {answers.dropped.example}")
 
     def _collect(self, statement: str) -> None:
         change = self._change or self.kb.change()
@@ -122,7 +149,7 @@ class Interpreter:
             if change.is_committed:
                 self._console.note("the change was committed before the interruption")
             raise
-        self._console.findings(change.report.warnings)
+        self._unkept.clear()
         self._console.text(change.report.summary())
 
     def _commit_begun(self) -> None:
@@ -146,13 +173,18 @@ class Interpreter:
             case "preview":
                 with self._console.progress():
                     report = self._begun().dry_run()
-                self._console.findings(report.warnings)
+                    preview = preview_of(self.kb, report, _SAMPLES)
                 self._console.text(report.summary())
+                show_samples(self._console, preview)
             case "commit":
                 self._commit_begun()
             case "abort":
                 self._begun()
                 self._change = None
+            case ".explain" | ".why-not":
+                self._explain(rest, there=word == ".explain")
+            case ".tick":
+                self._tick(rest)
             case ".rules":
                 for rule in self.kb.rules:
                     self._console.text(format_rule(rule))
@@ -169,6 +201,22 @@ class Interpreter:
                 hint = f"did you mean {near}?" if near else ".help lists all statements"
                 raise _usage(f"there is no command {word}", hint)
 
+    def _tick(self, moment: str) -> None:
+        change = self._change or self.kb.change()
+        change.tick(moment or None)
+        if self._change is None:
+            self._commit(change)
+        else:
+            self._collected += 1
+
+    def _explain(self, fact: str, *, there: bool) -> None:
+        if not fact:
+            word = ".explain" if there else ".why-not"
+            raise _usage(f"{word} what?", f"name a fact: {word} alarm(wt1)")
+        with self._console.progress("explaining"), naming_commands(".explain", ".why-not"):
+            answer = self.kb.explain(fact) if there else self.kb.why_not(fact)
+        show_text(self._console, answer)
+
     def _begun(self) -> Transaction:
         if self._change is None:
             raise _usage("no change has begun", "begin collects the changes that follow")
@@ -180,9 +228,12 @@ class Interpreter:
         show_log(self._console, self.kb.log())
 
 
-def _only_prefixes(program: Program) -> bool:
-    # Prefixes before a rule or an atom are those of a query.
-    return not program.rules and not program.facts
+def _prefixes(statement: str) -> Program | None:
+    """Return a statement that declares prefixes; before a rule or an atom they are those of a query."""
+    if not statement.startswith("@"):
+        return None
+    program, findings = read_program(statement, _NAME)
+    return None if findings or program.rules or program.facts else program
 
 
 def _usage(message: str, note: str) -> UsageProblem:

@@ -9,19 +9,28 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading, writing
-from zodiacedge.cli.options import FILE, EngineOptions, engine_options
-from zodiacedge.cli.program_source import data_options, evaluated
-from zodiacedge.cli.rule_files import is_store, read_rules
+from zodiacedge.cli.open_kb import reading, writing
+from zodiacedge.cli.options import (
+    FILE,
+    DataOptions,
+    EngineOptions,
+    data_options,
+    engine_options,
+    ignore_option,
+    limit_options,
+    wait_option,
+)
+from zodiacedge.cli.program_source import evaluated
+from zodiacedge.cli.rule_files import is_store, sound_rules
 from zodiacedge.cli.shell.interpreter import Interpreter
 from zodiacedge.cli.shell.statements import next_statement
 from zodiacedge.cli.shell.terminal import editing, line_of_pipe, line_of_terminal
-from zodiacedge.errors import CheckProblem
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.program_source import Data
+    from zodiacedge.cli.shell.statements import Lines
+    from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 
@@ -29,10 +38,20 @@ if TYPE_CHECKING:
 @click.argument("programs", nargs=-1, type=FILE, metavar="[RULES...|STORE]")
 @data_options
 @click.option("--read-only", is_flag=True, help="Open a store for reading: other processes may write.")
+@wait_option
+@limit_options
 @engine_options
 @common
-def command(
-    console: Console, *, programs: tuple[str, ...], data: Data, read_only: bool, on: EngineOptions
+@ignore_option
+def command(  # noqa: PLR0913 - one argument per option
+    console: Console,
+    *,
+    programs: tuple[str, ...],
+    data: DataOptions,
+    read_only: bool,
+    wait: float,
+    limits: Limits,
+    on: EngineOptions,
 ) -> None:
     r"""Query and change a store, or rules and facts in memory, statement by statement.
 
@@ -51,27 +70,46 @@ def command(
         raise click.UsageError("The shell has no --json: use zodiac query or zodiac apply.")
     interactive = sys.stdin.isatty()
     read = line_of_terminal if interactive else line_of_pipe
-    with _opened(console, programs, data, on, read_only=read_only) as kb:
+    if read_only and wait:
+        raise click.UsageError("--wait is for a writer, and --read-only needs no waiting: leave out one.")
+    with _opened(console, programs, data, on, read_only=read_only, wait=wait, limits=limits) as kb:
         interpreter = Interpreter(console, kb)
         with editing(kb) if interactive else nullcontext():
-            while not interpreter.ended:
-                try:
-                    statement = next_statement(read)
-                    if statement is None:
-                        break
-                    interpreter.execute(statement)
-                except KeyboardInterrupt:
-                    if not interactive:
-                        raise
-                    click.echo(err=True)
-                    console.note("interrupted")
+            converse(console, interpreter, read, interactive=interactive)
         interpreter.close()
     if interpreter.failed and not interactive:
         sys.exit(1)
 
 
-def _opened(
-    console: Console, programs: tuple[str, ...], data: Data, on: EngineOptions, *, read_only: bool
+def converse(console: Console, interpreter: Interpreter, read: Lines, *, interactive: bool) -> None:
+    """Execute statements up to the end of the input; at a prompt Ctrl-C ends a statement only."""
+    interrupted = False
+    while not interpreter.ended:
+        try:
+            if interrupted:
+                interrupted = False
+                click.echo(err=True)
+                console.note("interrupted")
+            statement = next_statement(read)
+            if statement is None:
+                break
+            interpreter.execute(statement)
+        except KeyboardInterrupt:
+            if not interactive:
+                raise
+            # Reported inside the block above, so that a second Ctrl-C does not end the shell.
+            interrupted = True
+
+
+def _opened(  # noqa: PLR0913 - each is an option
+    console: Console,
+    programs: tuple[str, ...],
+    data: DataOptions,
+    on: EngineOptions,
+    *,
+    read_only: bool,
+    wait: float,
+    limits: Limits,
 ) -> KnowledgeBase:
     stores = [path for path in programs if is_store(path)]
     if stores:
@@ -79,12 +117,12 @@ def _opened(
             raise click.UsageError(f"{stores[0]} is a store: name it alone, or rule files only.")
         if data.files:
             raise click.UsageError(f"{stores[0]} is a store and has its own facts: leave out --facts.")
-        return reading(console, stores[0], on=on) if read_only else writing(console, stores[0], on)
-    if read_only:
-        raise click.UsageError("--read-only is for a store, and this is a program in memory.")
-    checked = read_rules(programs)
-    if checked.errors:
-        raise CheckProblem(checked.findings)
-    console.findings(checked.findings)
+        if read_only:
+            return reading(console, stores[0], on=on)
+        return writing(console, stores[0], on, strict=data.strict, wait=wait, limits=limits)
+    if read_only or wait:
+        option = "--read-only" if read_only else "--wait"
+        raise click.UsageError(f"{option} is for a store, and this is a program in memory.")
+    checked = sound_rules(programs)
     console.prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
-    return evaluated(console, checked, data, on)
+    return evaluated(console, checked, data, on, limits)

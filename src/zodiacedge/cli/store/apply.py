@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import counts, show_bad_lines, show_facts_of, show_net_change, writing
+from zodiacedge.cli.open_kb import loaded_tables, read_files, unread_by_rules, writing
 from zodiacedge.cli.options import (
     FILE,
+    DataOptions,
     EngineOptions,
-    delimiter_option,
     engine_options,
-    header_option,
+    ignore_option,
     limit_options,
     message_option,
-    quarantine_option,
+    reading_options,
     show_facts_option,
     store_argument,
-    strict_option,
     wait_option,
 )
+from zodiacedge.cli.output import write_text
 from zodiacedge.cli.rule_files import EXTENSION, text_files
+from zodiacedge.cli.show import (
+    counts,
+    samples_document,
+    show_bad_lines,
+    show_facts_of,
+    show_net_change,
+    show_samples,
+)
 from zodiacedge.cli.standard_input import STANDARD_INPUT, facts_from
+from zodiacedge.kb.preview.page import preview_page
+from zodiacedge.kb.preview.samples import preview_of
 from zodiacedge.language.printer import format_predicate
 from zodiacedge.store.versions.diff import listed
 
@@ -32,6 +43,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.limits import Limits
+    from zodiacedge.kb.preview.samples import Preview
     from zodiacedge.kb.transaction import Transaction
 
 
@@ -66,17 +78,29 @@ if TYPE_CHECKING:
 @click.option(
     "--remove-facts", multiple=True, type=FILE, metavar="FILE", callback=facts_from, help="Data to remove."
 )
-@header_option
-@delimiter_option
-@click.option("--dry-run", is_flag=True, help="Print the report of the change; commit nothing.")
-@strict_option
+@reading_options
+@click.option("--dry-run", is_flag=True, help="Print a preview of the change; commit nothing.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Of a dry run: show N facts that a predicate gains, and N that it loses, with reasons.",
+)
+@click.option(
+    "--html",
+    type=FILE,
+    metavar="FILE",
+    help="Of a dry run: write the preview as a page, with the rule graph.",
+)
 @show_facts_option(0)
 @message_option
-@quarantine_option
 @wait_option
 @limit_options
 @engine_options
 @common
+@ignore_option
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
@@ -87,13 +111,12 @@ def command(  # noqa: PLR0913 - one argument per option
     sync: tuple[str, ...],
     add_facts: tuple[Source, ...],
     remove_facts: tuple[Source, ...],
-    header: bool,
-    delimiter: str,
+    data: DataOptions,
     dry_run: bool,
-    strict: bool,
+    samples: int,
+    html: str | None,
     show_facts: int,
     message: str,
-    quarantine: str | None,
     wait: float,
     limits: Limits,
     on: EngineOptions,
@@ -101,14 +124,14 @@ def command(  # noqa: PLR0913 - one argument per option
     r"""Change rules and facts of a store as one transaction, and print its report.
 
     If a rule or fact is both added and removed, it is added. A change without effect makes no version.
-    --dry-run lists the rules that would be added and removed, and counts facts per predicate; nothing asks
-    for a confirmation.
+    --dry-run lists the rules that would be added and removed, counts facts per predicate, and says of some
+    what they rest on; with --html, a page explains them. Nothing asks for a confirmation.
 
     \b
     Example:
       zodiac apply farm.zodiac --add-facts today.csv -m "readings of today"
       zodiac apply farm.zodiac --remove-rules r4 --dry-run
-      zodiac apply farm.zodiac --sync rules/ --dry-run
+      zodiac apply farm.zodiac --sync rules/ --dry-run --html preview.html
     """
     if not (add_rules or remove_rules or sync or add_facts or remove_facts):
         raise click.UsageError("Nothing to do: add or remove rules or facts.")
@@ -116,9 +139,12 @@ def command(  # noqa: PLR0913 - one argument per option
         raise click.UsageError("--sync names all rules: leave out --add-rules and --remove-rules.")
     if replace and not add_rules:
         raise click.UsageError("--replace is for rules to add: add --add-rules FILE.")
+    if html and not dry_run:
+        raise click.UsageError("--html is the preview of a dry run: add --dry-run.")
+    preview: Preview | None = None
     with (
         console.progress(),
-        writing(console, store, on, strict=strict, wait=wait, limits=limits) as kb,
+        writing(console, store, on, strict=data.strict, wait=wait, limits=limits) as kb,
     ):
         change = kb.change(message)
         for file in text_files(add_rules):
@@ -128,30 +154,30 @@ def command(  # noqa: PLR0913 - one argument per option
         for rule in remove_rules:
             _remove(change, rule)
         for files, read in ((add_facts, change.load), (remove_facts, change.unload)):
-            if files:
-                read(
-                    *files,
-                    header=header,
-                    delimiter=delimiter,
-                    strict=strict,
-                    progress=console.loading,
-                    quarantine=quarantine,
-                )
+            read_files(console, read, files, data)
+        known = kb.state.explicit_predicates({table.name for table in loaded_tables(change)})
         if dry_run:
-            report = change.dry_run()
+            report = replace_fields(change.dry_run(), prefixes=change.prefixes)
+            preview = preview_of(kb, report, samples)
         else:
             with change:
                 pass
             report = change.report
+        unread = unread_by_rules(kb, (table for table in loaded_tables(change) if table not in known), report)
         inserted = listed(report.inserted) if show_facts else []
         deleted = listed(report.deleted) if show_facts else []
-    console.findings(report.warnings)
+    console.prefixes = {**console.prefixes, **change.prefixes}
+    console.findings(unread)
     show_bad_lines(console, change.loads)
     console.text(report.summary())
-    if dry_run:
+    if preview:
         show_net_change(
             console, (report.rules_added, report.rules_removed), report.net_counts(format_predicate)
         )
+        show_samples(console, preview)
+        if html:
+            write_text(Path(html), preview_page(preview), "name another file with --html")
+            console.text(f"wrote {html}")
     show_facts_of(console, "+", inserted, show_facts)
     show_facts_of(console, "-", deleted, show_facts)
     if console.as_json:
@@ -160,7 +186,10 @@ def command(  # noqa: PLR0913 - one argument per option
             "facts_deleted": deleted[:show_facts],
         }
         loads = {"loads": [load.to_dict() for load in change.loads]}
-        console.json(counts(kb) | report.to_dict() | loads | (facts_listed if show_facts else {}))
+        warnings = {"warnings": [w.to_dict() for w in console.heard((*report.warnings, *unread))]}
+        listed_facts: dict[str, object] = dict(facts_listed) if show_facts else {}
+        listed_facts |= samples_document(preview) if preview else {}
+        console.json(counts(kb) | report.to_dict() | warnings | loads | listed_facts)
 
 
 def _remove(change: Transaction, rule: str) -> None:

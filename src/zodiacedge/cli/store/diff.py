@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading, show_facts_of, show_net_change
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, engine_options, show_facts_option, store_argument
+from zodiacedge.cli.show import show_facts_of, show_net_change
 from zodiacedge.language.printer import format_predicate
+from zodiacedge.packs.owners import moves_for_people
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
@@ -44,6 +46,12 @@ def command(  # noqa: PLR0913 - one argument per option
     with reading(console, store, on=on) as kb, console.progress("comparing versions"):
         before = max(kb.version - 1, 0) if before is None else before
         difference = kb.diff(before, kb.version if after is None else after)
+    for name, old, new in difference.prefixes:
+        for sign, base in (("-", old), ("+", new)):
+            if base is not None:
+                console.text(f"{sign} @prefix {name}: {base}")
+    for line in moves_for_people(difference.packs):
+        console.text(line)
     rules = difference.rules_added, difference.rules_removed
     show_net_change(console, rules, difference.counts(format_predicate))
     show_facts_of(console, "+", listed(difference.inserted), show_facts)

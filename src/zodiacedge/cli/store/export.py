@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import (
     FILE,
     EngineOptions,
@@ -19,6 +18,7 @@ from zodiacedge.cli.options import (
     store_argument,
 )
 from zodiacedge.cli.output import check_folder, export, export_document
+from zodiacedge.errors import counted
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.language.printer import format_predicate
 
@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913 - one argument per option
     check_folder(Path(out))
     with reading(console, store, at, on) as kb, console.progress("exporting facts"):
         written = export(kb, out, form or "csv", everything=what == "all")
-    console.text(f"wrote {many(written.rows, 'fact')} to {many(len(written.files), 'file')} in {out}")
+    console.text(f"wrote {counted(written.rows, 'fact')} to {counted(len(written.files), 'file')} in {out}")
     if console.as_json:
         console.json({"version": kb.version} | export_document(written))
 
@@ -91,8 +91,8 @@ def _slice(
         part = kb.export_slice(out, *slices, **values)
     console.findings(part.warnings)
     console.text(
-        f"wrote {many(len(part.facts), 'fact')} and {many(len(part.rules), 'rule')} to {out}, "
-        f"{many(part.left_behind, 'rule')} left behind"
+        f"wrote {counted(len(part.facts), 'fact')} and {counted(len(part.rules), 'rule')} to {out}, "
+        f"{counted(part.left_behind, 'rule')} left behind"
     )
     if console.as_json:
         console.json(

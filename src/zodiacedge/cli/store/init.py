@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import counts, show_bad_lines, show_counts, show_dropped, writing
+from zodiacedge.cli.open_kb import fill, loaded_tables, unread_by_rules, writing
 from zodiacedge.cli.options import (
     FILE,
+    DataOptions,
     EngineOptions,
-    base_option,
-    delimiter_option,
+    data_options,
     engine_options,
-    facts_option,
-    header_option,
+    ignore_option,
     limit_options,
     message_option,
-    quarantine_option,
     store_argument,
-    strict_option,
     wait_option,
 )
-from zodiacedge.cli.rule_files import read_rules
-from zodiacedge.errors import CheckProblem
+from zodiacedge.cli.rule_files import sound_rules
+from zodiacedge.cli.show import counts, show_bad_lines, show_counts, show_dropped
 from zodiacedge.store.create import is_blank
 from zodiacedge.store.layout import MARKER
 from zodiacedge.store.location.base import location_of
@@ -33,8 +30,8 @@ from zodiacedge.store.problems import already_a_store
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.limits import Limits
+    from zodiacedge.errors import Diagnostic
 
 
 @click.command("init")
@@ -42,29 +39,20 @@ if TYPE_CHECKING:
 @click.option(
     "--rules", multiple=True, type=FILE, metavar="FILE", help="Rules: files, folders, globs, - for stdin."
 )
-@facts_option
-@header_option
-@delimiter_option
-@base_option
-@strict_option
+@data_options
 @message_option
-@quarantine_option
 @wait_option
 @limit_options
 @engine_options
 @common
+@ignore_option
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
     store: str,
     rules: tuple[str, ...],
-    facts: tuple[Source, ...],
-    header: bool,
-    delimiter: str,
-    base: str,
-    strict: bool,
+    data: DataOptions,
     message: str,
-    quarantine: str | None,
     wait: float,
     limits: Limits,
     on: EngineOptions,
@@ -78,9 +66,7 @@ def command(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac init farm.zodiac --rules farm.rules --facts readings.csv
     """
-    reading = read_rules(rules)
-    if reading.errors:
-        raise CheckProblem(reading.findings)
+    program = sound_rules(rules).program
     location = location_of(store)
     if location.has(MARKER):
         check_store(location)
@@ -88,32 +74,26 @@ def command(  # noqa: PLR0913 - one argument per option
             raise already_a_store(store)
     with (
         console.progress(),
-        writing(console, store, on, create=True, strict=strict, wait=wait, limits=limits) as kb,
+        writing(console, store, on, create=True, strict=data.strict, wait=wait, limits=limits) as kb,
     ):
         if kb.version:
             # Another process was faster.
             raise already_a_store(store)
-        loads = []
-        if rules or facts:
-            with kb.change(message or "made") as change:
-                change.add_program(reading.program)
-                if facts:
-                    change.load(
-                        *facts,
-                        header=header,
-                        delimiter=delimiter,
-                        base=base,
-                        strict=strict,
-                        progress=console.loading,
-                        quarantine=quarantine,
-                    )
-            loads = change.loads
-    made = change.report.to_dict() if rules or facts else {"seconds": 0.0, "dropped": {}, "warnings": []}
-    if rules or facts:
-        console.findings(change.report.warnings)
-        show_bad_lines(console, loads)
+        console.prefixes = {**console.prefixes, **dict(program.prefixes)}
+        change = fill(console, kb, program, data, message or "made") if rules or data.files else None
+    warnings: list[Diagnostic] = []
+    if change:
+        unread = unread_by_rules(kb, loaded_tables(change))
+        console.findings(unread)
+        show_bad_lines(console, change.loads)
         show_dropped(console, change.report)
+        warnings += console.heard((*change.report.warnings, *unread))
     show_counts(console, kb)
     if console.as_json:
-        report = {name: made[name] for name in ("seconds", "dropped", "warnings")}
-        console.json(counts(kb) | report | {"loads": [load.to_dict() for load in loads]})
+        made = change.report.to_dict() if change else {"seconds": 0.0, "dropped": {}}
+        console.json(
+            counts(kb)
+            | {name: made[name] for name in ("seconds", "dropped")}
+            | {"warnings": [warning.to_dict() for warning in warnings]}
+            | {"loads": [load.to_dict() for load in (change.loads if change else ())]}
+        )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, functions_option, store_argument
+from zodiacedge.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ _COLUMNS = ("version", "time", "author", "rules", "facts", "explicit", "message"
 @click.command("log")
 @store_argument
 @click.option("-n", "--last", type=click.IntRange(min=1), metavar="N", help="Only the last N versions.")
-@click.option("--full", is_flag=True, help="List the rules of each change, too.")
+@click.option("--full", is_flag=True, help="List the rules and prefixes of each change, too.")
 @functions_option
 @common
 def command(
@@ -74,8 +74,10 @@ def _show_in_full(console: Console, entry: Entry) -> None:
     console.text(
         f"  rules +{len(entry.rules_added):,} -{len(entry.rules_removed):,}, "
         f"facts +{entry.facts_added:,} -{entry.facts_removed:,}, "
-        f"then {many(entry.explicit, 'explicit fact')}"
+        f"then {counted(entry.explicit, 'explicit fact')}"
     )
+    for prefix, base in entry.prefixes.items():
+        console.text(_on_one_line(f"  @prefix {prefix}: {base}"))
     for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
         for rule in rules:
             console.text(_on_one_line(f"  {sign} {rule}"))

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import reading, refuse_binary_on_a_terminal, show_answers
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, at_option, engine_options, limit_option, store_argument
-from zodiacedge.cli.output import json_rows
+from zodiacedge.cli.output import csv_lines, json_rows, write_arrow
 from zodiacedge.cli.query_texts import query_argument
-from zodiacedge.io import Format, csv_line, csv_text, json_cell, plain_cell, rdf_lines
+from zodiacedge.cli.show import refuse_binary_on_a_terminal, show_answers, show_problems
+from zodiacedge.io import json_cell, rdf_lines
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.language.parser import parse_query
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,10 +69,7 @@ def command(  # noqa: PLR0913 - one argument per option
     with reading(console, store, at, on) as kb, console.progress("answering the query"):
         answers = kb.query(query.text, limit=limit, name=query.name)
         triples = list(rdf_lines(_facts(kb, query.text, answers))) if form == "nt" else []
-    console.prefixes = {**console.prefixes, **answers.prefixes}
-    console.findings(answers.warnings)
-    if answers.dropped:
-        console.note(f"dropped {many(answers.dropped.count, 'binding')}: {answers.dropped.example}")
+    show_problems(console, answers)
     if console.as_json or form == "json":
         console.json(
             {
@@ -85,23 +81,18 @@ def command(  # noqa: PLR0913 - one argument per option
             }
         )
     elif form in {"csv", "plain"}:
-        _csv(answers, plain=form == "plain")
+        for lines in csv_lines(answers, plain=form == "plain"):
+            click.echo(lines, nl=False)
     elif form == "jsonl":
         for row in answers.rows:
             click.echo(f"[{', '.join(map(json_cell, row))}]")
     elif form == "arrow":
-        _arrow(answers)
+        write_arrow(sys.stdout.buffer, answers)
     elif form == "nt":
         for line in triples:
             click.echo(line)
     else:
         show_answers(console, answers)
-
-
-def _arrow(answers: Answers) -> None:
-    from zodiacedge.io.formats.arrow import write_columnar  # noqa: PLC0415 - loads pyarrow
-
-    write_columnar(sys.stdout.buffer, Format.ARROW, "", len(answers.columns), answers.rows)
 
 
 def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
@@ -113,10 +104,3 @@ def _facts(kb: KnowledgeBase, query: str, answers: Answers) -> Iterable[Fact]:
         return [Fact(head.relation, row) for row in answers.rows]
     # The head is a class written as a predicate.
     return [fact(head.predicate.name, *row) for row in answers.rows]
-
-
-def _csv(answers: Answers, *, plain: bool) -> None:
-    prefixes = {**DEFAULT_PREFIXES, **answers.prefixes}
-    click.echo(csv_text(answers.columns))
-    for row in answers.rows:
-        click.echo(csv_text([plain_cell(term, prefixes) for term in row]) if plain else csv_line(row))

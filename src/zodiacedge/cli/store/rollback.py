@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import counts, writing
+from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import (
     EngineOptions,
     engine_options,
+    ignore_option,
     limit_options,
     message_option,
     store_argument,
     wait_option,
 )
+from zodiacedge.cli.show import counts
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 @limit_options
 @engine_options
 @common
+@ignore_option
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
@@ -50,7 +53,6 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     with console.progress(), writing(console, store, on, wait=wait, limits=limits) as kb:
         report = kb.rollback(version, message)
-    console.findings(report.warnings)
     console.text(report.summary())
     if console.as_json:
         console.json(counts(kb) | report.to_dict())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, at_option, functions_option, store_argument
 from zodiacedge.language.printer import format_rule
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import show_counts, writing
+from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import (
     FILE,
     Amount,
@@ -17,12 +16,14 @@ from zodiacedge.cli.options import (
     delimiter_option,
     engine_options,
     header_option,
+    ignore_option,
     limit_options,
     quarantine_option,
     store_argument,
     wait_option,
 )
-from zodiacedge.errors import Diagnostic, ZodiacError
+from zodiacedge.cli.show import show_counts
+from zodiacedge.errors import Diagnostic, ZodiacError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,7 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
 @limit_options
 @engine_options
 @common
+@ignore_option
 def command(  # noqa: PLR0913 - one argument per option
     console: Console,
     *,
@@ -99,21 +101,20 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if once and trigger is not None:
         raise click.UsageError("--trigger is for a stream that goes on: leave out --once.")
-    from zodiacedge.engine.spark.cluster.session import Cluster  # noqa: PLC0415 - loads what Spark needs
-    from zodiacedge.pipeline.stream import FileSelection, Stream  # noqa: PLC0415
+    from zodiacedge.pipeline.stream import FileSelection, Stream, spark_cluster  # noqa: PLC0415 - loads the engine
 
     batches: list[Applied] = []
 
     def report(applied: Applied) -> None:
         batches.append(applied)
         console.text(_line(applied))
-        console.findings((*applied.warnings, *map(_missing_file, applied.gone)))
+        console.findings(map(_missing_file, applied.gone))
 
     kb = writing(console, store, on, wait=wait, limits=limits)
     try:
         bad_lines, state = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = FileSelection(form or "", relation, header, most_files, bad_lines, state, delimiter)
-        cluster = Cluster(on.master) if on.engine == "spark" else None
+        cluster = spark_cluster(on.master) if on.engine == "spark" else None
         stream = Stream(kb, folder, reading, report, cluster)
     except ZodiacError:
         kb.close()
@@ -147,10 +148,10 @@ def _missing_file(path: str) -> Diagnostic:
 
 def _line(applied: Applied) -> str:
     if applied.again:
-        return f"batch {applied.number}: {many(applied.files, 'file')}, already applied"
-    bad = f", {many(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
-    bad += f", {many(len(applied.gone), 'file')} gone" if applied.gone else ""
+        return f"batch {applied.number}: {counted(applied.files, 'file')}, already applied"
+    bad = f", {counted(applied.bad_lines, 'bad line')} skipped" if applied.bad_lines else ""
+    bad += f", {counted(len(applied.gone), 'file')} gone" if applied.gone else ""
     return (
-        f"batch {applied.number}: {many(applied.files, 'file')}, +{many(applied.facts_added, 'fact')}{bad}, "
-        f"version {applied.version}, {applied.seconds:.2f} s"
+        f"batch {applied.number}: {counted(applied.files, 'file')}, "
+        f"+{counted(applied.facts_added, 'fact')}{bad}, version {applied.version}, {applied.seconds:.2f} s"
     )

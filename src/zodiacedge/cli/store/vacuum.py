@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.console import many
-from zodiacedge.cli.open_store import writing
+from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument, wait_option
+from zodiacedge.errors import counted
 from zodiacedge.kb.arguments import LONGEST
 
 if TYPE_CHECKING:
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-days",
     type=Amount(0, LONGEST.days),
-    default=7.0,
-    show_default=True,
     metavar="DAYS",
-    help="Versions younger than this are kept.",
+    help="Versions younger than this are kept; those of the store's retention time if not given.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be removed; remove nothing.")
 @wait_option
 @engine_options
 @common
 def command(  # noqa: PLR0913 - one argument per option
-    console: Console, *, store: str, keep_days: float, dry_run: bool, wait: float, on: EngineOptions
+    console: Console, *, store: str, keep_days: float | None, dry_run: bool, wait: float, on: EngineOptions
 ) -> None:
     r"""Flush the log, remove old versions, and remove files that no version needs.
 
@@ -43,10 +41,11 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac vacuum farm.zodiac --keep-days 30
     """
     with writing(console, store, on, wait=wait) as kb:
-        removed = kb.vacuum(timedelta(days=keep_days), dry_run=dry_run)
+        time = None if keep_days is None else timedelta(days=keep_days)
+        removed = kb.vacuum(time, dry_run=dry_run)
     verb, kept = ("would remove", "would be kept") if dry_run else ("removed", "are kept")
     console.text(
-        f"{verb} {many(removed.files, 'file')}, {removed.bytes:,} bytes; "
+        f"{verb} {counted(removed.files, 'file')}, {removed.bytes:,} bytes; "
         f"versions {removed.first_version} to {kb.version} {kept}"
     )
     if console.as_json:

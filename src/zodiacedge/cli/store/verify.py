@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, at_option, engine_options, store_argument
 from zodiacedge.engine.select import ALL_ENGINES
 

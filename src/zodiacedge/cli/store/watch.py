@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_store import reading
+from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import Amount, EngineOptions, engine_options, store_argument
+from zodiacedge.errors import Diagnostic, nearest
+from zodiacedge.graph.draw.names import predicate_name, short_name
+from zodiacedge.language.ast import Predicate, body_atoms
+from zodiacedge.language.names import is_named, spelled
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.store.versions.diff import listed
+from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from zodiacedge.cli.console import Console
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.subscribe import Notice
 
 
@@ -48,7 +57,8 @@ def command(  # noqa: PLR0913 - one argument per option
 ) -> None:
     r"""Print the facts of a predicate that become visible, and those that are visible no more.
 
-    PREDICATE is written as in a program, with or without its arity. Each line has the version, + or -, and a
+    PREDICATE is written as in a program, with or without its arity; a warning says if the store has none of
+    that name yet. Each line has the version, + or -, and a
     fact; with --json, each version is a JSON document on a line. The command writes nothing to the store, and
     ends with Ctrl-C.
 
@@ -63,6 +73,7 @@ def command(  # noqa: PLR0913 - one argument per option
     notices: list[Notice] = []
     with reading(console, store, since, on) as kb:
         kb.subscribe(predicate, notices.append)
+        console.findings(_unknown(kb, predicate))
         while True:
             kb.refresh()
             for notice in notices[:remaining]:
@@ -73,6 +84,20 @@ def command(  # noqa: PLR0913 - one argument per option
                     return
             notices.clear()
             time.sleep(interval)
+
+
+def _unknown(kb: KnowledgeBase, predicate: str) -> Iterator[Diagnostic]:
+    """Warn of a predicate that the store does not have, which may be misspelt or come later."""
+    prefixes = {**DEFAULT_PREFIXES, **kb.prefixes}
+    name = spelled(predicate, prefixes)
+    known = {a.predicate for rule in kb.rules for a in (rule.head, *body_atoms(rule.body))}
+    known |= kb.state.predicates()
+    if any(is_named(p, name) for p in (*known, Predicate(RDF_TYPE, 2))):
+        return
+    write = predicate_name if predicate.rpartition("/")[2].isdigit() else short_name
+    near = nearest(predicate, sorted({write(p, prefixes) for p in known}))
+    hint = f"did you mean {near}?" if near else "no rule and no fact uses it; zodiac stats lists those in use"
+    yield Diagnostic("W004", f"unknown predicate {predicate}", hint, severity="warning")
 
 
 def _show(console: Console, notice: Notice) -> None:

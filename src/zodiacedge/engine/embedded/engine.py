@@ -21,7 +21,9 @@ class EmbeddedEngine:
 
     name = "embedded"
 
-    def __init__(self, *, modules: bool = True, strategy: str = "choose", backward: bool = True) -> None:
+    def __init__(
+        self, *, modules: bool = True, strategy: str = "choose", backward: bool = True, patience: int = 0
+    ) -> None:
         """Say how nodes are evaluated.
 
         Args:
@@ -29,8 +31,9 @@ class EmbeddedEngine:
             strategy: How a node whose rules stay is brought up to date: `maintain`, `recompute`, or `choose`.
             backward: Whether doubtful facts of a recursive node are proved (Backward/Forward), or all deleted
                 and derived again where possible (DRed).
+            patience: How often the strategy `give up` looks at the clock before it gives a node up.
         """
-        self._policy = Policy(modules, strategy, backward)
+        self._policy = Policy(modules, strategy, backward, patience)
 
     def empty(self) -> EmbeddedState:
         """Return a state without rules and facts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,35 +12,52 @@ import numpy as np
 from zodiacedge.engine import state_compare
 from zodiacedge.engine.embedded.evaluate.measure import measure
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
+from zodiacedge.engine.embedded.held import held
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
+from zodiacedge.engine.embedded.lookup import EmbeddedLookups
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
 from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice, Policy
 from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
+from zodiacedge.engine.embedded.maintain.windows import Windows, next_windows, window_delta
+from zodiacedge.engine.embedded.prepare import prepare
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation, by_class
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.versions.net_change import EmbeddedNetChange
 from zodiacedge.engine.registry import Registry
+from zodiacedge.extras import has
 from zodiacedge.terms import RDF_TYPE, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
+    from zodiacedge.engine.api import (
+        Answer,
+        Batch,
+        Dropped,
+        FactDelta,
+        Held,
+        Mismatch,
+        NodeRun,
+        Settings,
+        State,
+    )
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.io.formats.arrow_rows import ChunkedRows
     from zodiacedge.language.ast import Fact, Predicate, Query, Rule, Variable
     from zodiacedge.plan.algebra import Plan
     from zodiacedge.plan.measurement import Measurement
 
     Ids = NDArray[np.int32]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # So many rows become facts at once.
 _TOGETHER = 65_536
 
@@ -62,6 +80,8 @@ class EmbeddedState:
     """The time of the last evaluation of all nodes from scratch, in seconds."""
     readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
     """The nodes of the graph that read a relation; filled on demand."""
+    windows: Windows = field(default_factory=Windows)
+    keeps_windows = True
 
     def visible(self) -> frozenset[Fact]:
         """All facts: explicit ones and those of every segment."""
@@ -77,6 +97,11 @@ class EmbeddedState:
 
     def each(self, rules: frozenset[str] | None = None) -> Iterator[tuple[Predicate, Iterator[Fact]]]:
         """Yield the visible facts, or those of the hyper-node of these rules, each once, by predicate."""
+        for relation, parts in self._pieces(rules).items():
+            yield self.store.predicate(relation), self._listed(relation, parts)
+
+    def _pieces(self, rules: frozenset[str] | None) -> dict[Relation, list[Ids]]:
+        """Return the rows of each relation: those of all owners, or of the hyper-node of these rules."""
         store = self.store
         owners = [store.explicit, *store.segments.values()] if rules is None else [store.segments[rules]]
         pieces: dict[Relation, list[Ids]] = {}
@@ -85,8 +110,25 @@ class EmbeddedState:
                 for one, rows in by_class(relation, table.rows):
                     if len(rows):
                         pieces.setdefault(one, []).append(rows)
-        for relation, parts in pieces.items():
-            yield store.predicate(relation), self._listed(relation, parts)
+        return pieces
+
+    def tables(self, wanted: Callable[[Predicate], bool]) -> Mapping[Predicate, ChunkedRows] | None:
+        """Return the visible facts of the wanted predicates, in order; None if one has no columns."""
+        if not has("tables"):
+            return None
+        from zodiacedge.engine.embedded.evaluate.answer_table import chunked_rows  # noqa: PLC0415 - loads pyarrow
+
+        found: dict[Predicate, ChunkedRows] = {}
+        for relation, parts in self._pieces(None).items():
+            predicate = self.store.predicate(relation)
+            if not wanted(predicate):
+                continue
+            rows = parts[0] if len(parts) == 1 else Table.union(relation.arity, parts).rows
+            if predicate.arity != rows.shape[1] or not predicate.arity:
+                # A class that is no IRI, or a relation without columns.
+                return None
+            found[predicate] = chunked_rows(self.store.dictionary, rows)
+        return found
 
     def _listed(self, relation: Relation, parts: list[Ids]) -> Iterator[Fact]:
         rows = parts[0] if len(parts) == 1 else Table.union(relation.arity, parts).rows
@@ -124,6 +166,10 @@ class EmbeddedState:
     def measure(self, plan: Plan, settings: Settings) -> Measurement:
         """Run a plan without a delta once, on all visible facts."""
         return measure(self.store, plan, settings)
+
+    def lookups(self, settings: Settings) -> EmbeddedLookups:
+        """Return lookups in this version."""
+        return EmbeddedLookups.of(self.store, settings)
 
     def explicit(self) -> frozenset[Fact]:
         """All explicit facts."""
@@ -174,9 +220,43 @@ class EmbeddedState:
         old = OldVersion(self.store, self.graph, self.dropped, self.node_rules, self.rows)
         change = RuleChange(rules, graph, settings.registry is self.registry)
         strategy = ElasticChoice(self.policy, self.seconds)
-        readers = self.readers if graph is self.graph else {}
-        work = Propagation(old, change, fact_delta, settings, strategy, readers)
-        return EmbeddedUncommitted(self, work, work.draft())
+        while True:
+            readers = self.readers if graph is self.graph else {}
+            new_graph = None if graph is self.graph else graph
+            windows = next_windows(self.windows, self.store, rules, new_graph, fact_delta)
+            entering = window_delta(self.windows, windows, self.store)
+            work = Propagation(old, change, fact_delta, settings, strategy, readers, entering)
+            draft = work.draft()
+            if not windows.hold(self.store, windows.seen):
+                return EmbeddedUncommitted(self, work, draft, windows)
+            # Rules have computed moments that are in windows: again, with them.
+            draft.discard()
+            strategy = ElasticChoice(self.policy, self.seconds)
+
+    def next_due(self) -> datetime | None:
+        """Return the first time of the clock at which a window changes; None if none will."""
+        micros = self.windows.next_due(self.store)
+        return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+
+    def held(self) -> tuple[Held, ...]:
+        """Return what the tables, the dictionary and the programs for changes hold."""
+        return tuple(held(self.store, self.node_rules.values()))
+
+    def reclaim(self, rules: Mapping[str, Rule]) -> None:
+        """Free a part of the terms and of the memory that nothing uses any more."""
+        if self.windows.windows:
+            # They know new moments by their ids, which must not be used again.
+            return
+        reclamation = self.store.reclamation
+        try:
+            reclamation.step(rules, self._forget_classes)
+        except MemoryError:
+            reclamation.abandon()
+
+    def _forget_classes(self) -> None:
+        for profile in self.node_rules.values():
+            profile.forget_classes()
+        self.readers.clear()
 
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""
@@ -200,6 +280,7 @@ class EmbeddedUncommitted:
     before: EmbeddedState
     work: Propagation
     draft: Draft
+    windows: Windows
 
     @cached_property
     def net(self) -> EmbeddedNetChange:
@@ -226,9 +307,26 @@ class EmbeddedUncommitted:
         """The number of facts of all segments."""
         return self.work.next.facts
 
+    def lookups(self, settings: Settings) -> EmbeddedLookups:
+        """Return lookups in the next version, until the version in force changes."""
+        return EmbeddedLookups(self.draft, settings, self.work.next.explicit)
+
     def overlays(self, segment: Segment) -> tuple[Mapping[Relation, Overlay], Mapping[str, Overlay]]:
         """Return the overlays of the tables of a segment, and of the rows of its aggregates."""
         return self.draft.gains(segment)
+
+    def prepare(self) -> None:
+        """Build the hash sets and large indexes that later changes read, if the change was a load.
+
+        A load doubles the explicit facts at least, or it adds the first rules.
+        """
+        store, new = self.before.store, self.work.next
+        if store.segments and self.work.inserted < max(len(store.explicit), 1):
+            return
+        known = {**self.before.node_rules, **new.node_rules}
+        nodes = [(known[keys], segment) for keys, segment in new.segments.items()]
+        explicit = {**store.explicit.tables, **new.explicit}.values()
+        prepare(self.draft, nodes, explicit, self.work.settings.yield_point)
 
     def commit(self) -> EmbeddedState:
         """Put the change in force."""
@@ -256,6 +354,7 @@ class EmbeddedUncommitted:
             new.facts,
             self.work.strategy.estimate,
             new.readers,
+            self.windows,
         )
 
     def _commit_segments(self, store: Database) -> None:

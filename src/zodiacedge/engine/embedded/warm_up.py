@@ -16,11 +16,13 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.closure_kernels import reach
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
+from zodiacedge.engine.embedded.ingest.tables.tabular import read_nothing
 from zodiacedge.engine.embedded.kernels.jit import COMPILED, MEMORY, words
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
 from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.extras import has
 from zodiacedge.graph import HyperGraph
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import ground, parse_program, parse_query
@@ -32,16 +34,20 @@ if TYPE_CHECKING:
 
 # More than a dictionary starts with, so that it grows.
 _MANY_TERMS = 4096
+# So long that giving the text up makes the dictionary smaller.
+_LONG_TEXT = 10_000
 
 _PROGRAM = """
 p(X, Y) :- p(X, Z), p(Z, Y), X != Y .
 s(X, Y) :- s(Y, X) .
 s(X, Y) :- s(X, Z), s(Z, Y), X != Y .
 t(X, Y) :- t(X, Z), p(Z, Y) .
+v(X, Y) :- v(X, Z), v(W, Z), p(V, W), p(V, Y) .
 u(X, Y, Z) :- u(X, Y, W), p(W, Z), not s(X, Z), Y < 5 .
 n(X, N) :- AGGREGATE(p(X, Y)) ON X WITH COUNT(Y) AS N .
 f(X, M) :- n(X, N), M := N * 2 + 1, contains(str(M), "1") = true .
-p(a, b) . p(b, c) . p(c, a) . s(a, b) . t(a, a) . u(a, 1, b) .
+w(X) :- p(X, _) .
+p(a, b) . p(b, c) . p(c, a) . s(a, b) . t(a, a) . v(a, b) . u(a, 1, b) .
 """
 
 
@@ -146,11 +152,32 @@ def warm() -> None:
     triples.feed(b'<a> <p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n')
     triples.finish()
     group_triples(triples.triples, dictionary)
+    if has("tables"):
+        _read_columns(dictionary)
+    read_nothing(dictionary)
     dictionary.reserve(_MANY_TERMS)
     dictionary.find(IRI("a"))
     dictionary.encode_integers(np.arange(2))
     dictionary.texts(np.zeros(1, np.int32))
     fingerprints(dictionary)
+    _reclaim(dictionary)
+
+
+def _read_columns(dictionary: Dictionary) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    from zodiacedge.engine.embedded.ingest.tables.arrow_columns import rows_of_batch  # noqa: PLC0415 - as above
+
+    rows_of_batch(dictionary, pa.record_batch([pa.array(["<a>"])], ["a"]))
+
+
+def _reclaim(dictionary: Dictionary) -> None:
+    dictionary.encode(IRI("a" * _LONG_TEXT))
+    dictionary.begin_marking()
+    dictionary.mark(np.zeros(1, np.int32))
+    dictionary.sweep(0, dictionary.begin_sweep())
+    dictionary.end_marking()
+    dictionary.trim()
 
 
 def _use_tables() -> None:

@@ -1,22 +1,24 @@
 """The semantics of expressions and comparisons on single values. This is the definition.
 
-Operands are terms. Arithmetic takes their values and returns a canonical term: an xsd:integer or an
-xsd:double. An operation without a result raises `NoValue`, which drops the binding. In arithmetic with a
-double, an integer is converted to its nearest double; comparisons are exact.
+Operands are terms. Arithmetic takes their values and returns a canonical term: an xsd:integer, an
+xsd:double, or a moment or a length of time (`time`). An operation without a result raises `NoValue`, which
+drops the binding. In arithmetic with a double, an integer is converted to its nearest double; comparisons are
+exact.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.host_functions import call_registered
 from zodiacedge.engine.semantics.term_functions import TERM_FUNCTIONS
 from zodiacedge.engine.semantics.text import TEXT_FUNCTIONS
-from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
+from zodiacedge.engine.semantics.time import is_time, minus, seconds_of, time_arithmetic
+from zodiacedge.language.ast import Binary, Call, Expression, Now, Unary, Variable
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
     INTEGER_MAX,
@@ -52,11 +54,15 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
         case Variable():
             return binding[expression]
         case Unary(operand=operand):
-            return number_term(-number(evaluate(operand, binding, registry)))
+            term = evaluate(operand, binding, registry)
+            if is_time(term):
+                return minus(term)
+            return number_term(-number(term))
         case Binary(operator=sign, left=left, right=right):
-            a = number(evaluate(left, binding, registry))
-            b = number(evaluate(right, binding, registry))
-            return number_term(_arithmetic(sign, a, b))
+            first, second = evaluate(left, binding, registry), evaluate(right, binding, registry)
+            if is_time(first) or is_time(second):
+                return time_arithmetic(sign, first, second)
+            return number_term(_arithmetic(sign, number(first), number(second)))
         case Call(function="if", args=(condition, chosen, other), registered=False):
             holds = truth(evaluate(condition, binding, registry))
             return evaluate(chosen if holds else other, binding, registry)
@@ -70,9 +76,13 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Term], registry:
                 return number_term(_NUMERIC_FUNCTIONS[name](*map(number, terms)))
             if name in _DATE_FUNCTIONS:
                 return number_term(_DATE_FUNCTIONS[name](day(terms[0])))
+            if name == "seconds" and isinstance(value_of(terms[0]), timedelta):
+                return number_term(seconds_of(terms[0]))
             if name in _TIME_FUNCTIONS:
                 return number_term(_TIME_FUNCTIONS[name](moment(terms[0])))
             return (TERM_FUNCTIONS if name in TERM_FUNCTIONS else TEXT_FUNCTIONS)[name](*terms)
+        case Now():
+            raise TypeError(expression)
         case _:
             return expression
 

@@ -7,7 +7,7 @@ different types are passed in different calls. A group of a vectorised aggregate
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from zodiacedge.engine.semantics.errors import NoValue
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Values: TypeAlias = pa.Array | list[object]
 
 _T = TypeVar("_T")
-_IN_ARROW = (bool, int, float, str, date)
+_IN_ARROW = (bool, int, float, str, date, timedelta)
 
 
 def call_registered(function: Function, terms: Sequence[Term]) -> Term:
@@ -95,6 +95,8 @@ def arrow_type(kind: type) -> pa.DataType:
 
     if kind is datetime:
         return pa.timestamp("us", tz="UTC")
+    if kind is timedelta:
+        return pa.duration("us")
     return {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), date: pa.date32()}[kind]
 
 

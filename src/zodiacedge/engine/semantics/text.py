@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.semantics.errors import NoValue
-from zodiacedge.engine.semantics.regular_expressions import compiled
 from zodiacedge.language.printer import format_term
 from zodiacedge.terms import (
     RDF_LANGSTRING,
@@ -23,6 +22,7 @@ from zodiacedge.terms import (
     string,
     value_of,
 )
+from zodiacedge.util.regular_expressions import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,10 @@ def _split(text: Literal, part: Term) -> tuple[str, bool, str]:
 
 def _regex(term: Term, pattern: Term, flags: Term | None = None) -> Literal:
     text = _text(term)
-    form = compiled(_plain(pattern), _plain(flags) if flags else "")
+    try:
+        form = compiled(_plain(pattern), _plain(flags) if flags else "")
+    except ValueError as problem:
+        raise NoValue(str(problem)) from None
     return boolean(form.search(text.lexical) is not None)
 
 

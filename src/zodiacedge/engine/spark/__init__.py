@@ -7,7 +7,7 @@ A folder imports only folders above it in this table.
     storage      relations as Parquet files of fingerprints, terms, DataFrames, compaction
     partition    hash partitioning: the shuffle, and merging of terms
     lookup       rows by key, filters, decoding, distinct counts
-    evaluate     hyper-nodes from scratch: in one task, partitioned, or semi-naive on DataFrames
+    evaluate     hyper-nodes from scratch: in one task, on hash partitions, or on DataFrames
     ingest       reading of files, batches of facts, and their fact delta
     maintain     one change: scheduling, incremental maintenance, net change
     query        queries in one task, or distributed

@@ -10,11 +10,13 @@ from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.terms import Hashing
-from zodiacedge.engine.spark.storage.workspace import Options, Workspace
+from zodiacedge.engine.spark.storage.workspace import SETTABLE, Options, Workspace
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from pyspark.sql import SparkSession
 
     from zodiacedge.engine.api import Settings, State
     from zodiacedge.graph.hyper_graph import HyperGraph
@@ -35,6 +37,7 @@ class SparkEngine:
         bits: int = MOST_BITS,
         options: Options | None = None,
         cluster: Cluster | None = None,
+        session: SparkSession | None = None,
     ) -> None:
         """Configure the engine; Spark starts on first use.
 
@@ -45,8 +48,11 @@ class SparkEngine:
                 one machine the default is the system's folder for temporary files.
             seed: The seed of the fingerprints; another one helps if two terms share a fingerprint.
             bits: The number of bits of a fingerprint.
-            options: Options for the evaluation of nodes.
-            cluster: The cluster with settings of Spark, instead of `master`.
+            options: Options for the evaluation of nodes, and settings of Spark.
+            cluster: The cluster with settings of Spark, instead of `master` and those of the options.
+            session: A session of the user, instead of `master`; it stays as it is.
+
+        Options that have their default are those of the settings `spark.zodiac.*`, if they are known already.
         """
         if not 1 <= bits <= MOST_BITS:
             message = f"a fingerprint has 1 to {MOST_BITS} bits, not {bits}"
@@ -54,7 +60,10 @@ class SparkEngine:
         if not -(2**MOST_BITS) <= seed < 2**MOST_BITS:
             message = f"a seed is a number of 64 bits, and {seed} has more"
             raise UsageProblem(Diagnostic("U013", message, "any other number will do: seed=1"))
-        cluster = cluster or Cluster(master)
+        options = options or Options()
+        if session is not None:
+            _refuse_no_session(session, master, options)
+        cluster = cluster or Cluster(master, options.settings, options.ship, session)
         cluster.refuse_another()
         if not scratch and not cluster.is_here:
             message = "Spark's executors are on other machines, and no folder is named that all of them see"
@@ -62,7 +71,8 @@ class SparkEngine:
                 "name one: scratch=…, or --scratch URI: on a shared file system, or hdfs://…, s3://…, gs://…"
             )
             raise UsageProblem(Diagnostic("U023", message, note))
-        self._workspace = Workspace(Jobs(cluster), scratch, Hashing(seed, bits), options or Options())
+        options = _with_settings(options, cluster)
+        self._workspace = Workspace(Jobs(cluster), scratch, Hashing(seed, bits), options)
 
     @property
     def jobs(self) -> Jobs:
@@ -101,3 +111,21 @@ class SparkEngine:
         if isinstance(state, SparkState) and state.workspace is self._workspace:
             return state.recompute(rules, graph, settings)
         return self.materialise(rules, graph, state.explicit(), settings)
+
+
+def _with_settings(options: Options, cluster: Cluster) -> Options:
+    """Return options with the settings `spark.zodiac.*` in place of defaults."""
+    known = cluster.known_settings("spark.zodiac.")
+    chosen = {name for name in SETTABLE if getattr(options, name) != getattr(Options, name)}
+    return options.updated({name: text for name, text in known.items() if name not in chosen})
+
+
+def _refuse_no_session(session: object, master: str, options: Options) -> None:
+    """Raise if what a user hands over is no session, or is to be changed."""
+    if not (hasattr(session, "createDataFrame") and hasattr(session, "conf")):
+        hint = "give the object that SparkSession.builder.getOrCreate() returns"
+        raise UsageProblem(Diagnostic("U013", f"expected a SparkSession, found {session!r}", hint))
+    if master or options.settings:
+        extra = "a master" if master else "settings of Spark"
+        hint = "leave them out: the session has its own, and stays as it is"
+        raise UsageProblem(Diagnostic("U013", f"a session was handed over, and {extra} as well", hint))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
+from zodiacedge.engine.query_lookups import QueryLookups
 from zodiacedge.engine.spark.compare.checksums import mismatches
 from zodiacedge.engine.spark.compare.diff import diff
 from zodiacedge.engine.spark.compare.digest import digest
@@ -13,9 +15,11 @@ from zodiacedge.engine.spark.evaluate.inputs import inputs_of
 from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.table import Selection, frame_of
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
 from zodiacedge.engine.spark.query.distributed import DistributedQuery
+from zodiacedge.engine.spark.query.key_lookups import KeyLookups
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
@@ -24,10 +28,24 @@ from zodiacedge.language.ast import Predicate, body_atoms
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import Answer, Batch, Dropped, FactDelta, Mismatch, NodeRun, Settings, State
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zodiacedge.engine.api import (
+        Answer,
+        Batch,
+        Dropped,
+        FactDelta,
+        Held,
+        Mismatch,
+        NodeRun,
+        RanJob,
+        Settings,
+        State,
+    )
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.io.formats.column_mapping import ColumnMapping
     from zodiacedge.language.ast import Fact, Query, Rule, Variable
     from zodiacedge.terms import Term
 
@@ -52,6 +70,13 @@ class SparkUncommitted:
         """Bindings that evaluation errors dropped, by rule key."""
         return self.after.dropped
 
+    def lookups(self, settings: Settings) -> KeyLookups:
+        """Return lookups in the next version."""
+        return self.after.lookups(settings)
+
+    def prepare(self) -> None:
+        """Do nothing: files have no indexes."""
+
     def commit(self) -> SparkState:
         """Return the state after the change."""
         return self.after
@@ -59,6 +84,12 @@ class SparkUncommitted:
 
 class SparkState(SparkVersion):
     """One version of a knowledge base on Spark."""
+
+    keeps_windows = False
+
+    def lookups(self, settings: Settings) -> KeyLookups:
+        """Return lookups in this version."""
+        return KeyLookups(self, QueryLookups(self, settings), settings)
 
     # Facts.
 
@@ -140,6 +171,19 @@ class SparkState(SparkVersion):
                 totals[predicate] = totals.get(predicate, 0) + facts
         return totals
 
+    # DataFrames.
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the user."""
+        return self.workspace.jobs.cluster.session()
+
+    def frame(self, predicate: Predicate, mapping: ColumnMapping) -> DataFrame:
+        """Return the visible facts of a predicate with the columns of a mapping."""
+        selection = Selection.of(self, predicate)
+        contents = [owner.content(selection.relation) for owner in self.owners.values()]
+        return frame_of(self, selection, contents, mapping, self.session)
+
     # Queries.
 
     def holds(self, term: Term) -> bool:
@@ -181,6 +225,12 @@ class SparkState(SparkVersion):
 
     # Changes.
 
+    @contextmanager
+    def watched_jobs(self, purpose: str) -> Iterator[Sequence[RanJob]]:
+        """Name the jobs of a `with` block by what they are for; return those that ran."""
+        with self.workspace.jobs.together(purpose) as group:
+            yield group.ran
+
     def batch(self) -> SparkBatch:
         """Return an empty batch of facts."""
         return SparkBatch(self.workspace)
@@ -212,6 +262,13 @@ class SparkState(SparkVersion):
         )
         unchanged = bare.effective_delta(bare.batch(), bare.batch())
         return bare.maintain(rules, graph, unchanged, settings).commit()
+
+    def held(self) -> tuple[Held, ...]:
+        """Return nothing: Python and Spark do not tell."""
+        return ()
+
+    def reclaim(self, rules: Mapping[str, Rule]) -> None:
+        """Do nothing: files are compacted when they are written."""
 
     def digest(self, yield_point: YieldPoint) -> tuple[int, int]:
         """Count the visible facts, and add up the hashes of their texts."""

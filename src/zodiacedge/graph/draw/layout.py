@@ -13,6 +13,8 @@ from itertools import pairwise
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
+from zodiacedge.extras import need
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -204,6 +206,7 @@ def _sugiyama(
     if len(slots) == 1:
         return {slots[0]: 0.0}, lanes
     # A drawing is the only thing that needs the library.
+    need("drawing", "a drawing of the rule graph")
     from grandalf.graphs import Edge, Graph, Vertex  # noqa: PLC0415 - loads only when used
     from grandalf.layouts import Layer, SugiyamaLayout, VertexViewer  # noqa: PLC0415 - as above
 

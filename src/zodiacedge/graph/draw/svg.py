@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zodiacedge.graph.draw.sketch import Details, SketchEdge, SketchNode
     from zodiacedge.graph.hyper_graph import HyperGraph
 
-_FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
+FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _MOST_EDGES = 4_000
 _MARGIN = 28.0
 _PADDING = 12.0
@@ -31,7 +31,7 @@ _WRAP = 210.0
 _MOST_LINES = 4
 
 _STYLE = f"""
-  text {{ font-family: {_FONT}; fill: #1f2937; }}
+  text {{ font-family: {FONT}; fill: #1f2937; }}
   .name {{ font-size: 14px; font-weight: 700; }}
   .size {{ font-size: 11px; fill: #6b7280; text-anchor: end; }}
   .rules {{ font-size: 12px; }}
@@ -98,8 +98,8 @@ def to_svg(graph: HyperGraph, details: Details = PLAIN) -> str:
 def _card(node: SketchNode) -> _Card:
     rules = _wrapped(node.rules, 12.0)
     defines = _wrapped(node.short_defines, 12.0)
-    heading = _text_width(_heading(node), 14.0) * 1.08 + _text_width(_size(node), 11.0) + 18.0
-    longest = max([heading, *(_text_width(line, 12.0) for line in (*rules, *defines)), 64.0])
+    heading = text_width(_heading(node), 14.0) * 1.08 + text_width(_size(node), 11.0) + 18.0
+    longest = max([heading, *(text_width(line, 12.0) for line in (*rules, *defines)), 64.0])
     lines = 1 + len(rules) + len(defines)
     return _Card(node, rules, defines, longest + 2 * _PADDING, lines * _LINE + 2 * _PADDING + 2.0)
 
@@ -116,8 +116,8 @@ def _wrapped(words: tuple[str, ...], size: float) -> list[str]:
     """Wrap a list of words to a few lines; words that do not fit are counted."""
     lines: list[str] = []
     for index, word in enumerate(words):
-        short = _clipped(word, size)
-        if lines and _text_width(f"{lines[-1]}, {short}", size) <= _WRAP:
+        short = clipped(word, size)
+        if lines and text_width(f"{lines[-1]}, {short}", size) <= _WRAP:
             lines[-1] = f"{lines[-1]}, {short}"
         elif len(lines) < _MOST_LINES:
             lines.append(short)
@@ -126,13 +126,14 @@ def _wrapped(words: tuple[str, ...], size: float) -> list[str]:
     return lines
 
 
-def _clipped(word: str, size: float) -> str:
-    while _text_width(word, size) > _WIDEST:
+def clipped(word: str, size: float, widest: float = _WIDEST) -> str:
+    """Return a text that fits a width."""
+    while text_width(word, size) > widest:
         word = word[: max(1, int(len(word) * 0.9) - 1)] + "…"
     return word
 
 
-def _text_width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """Return an upper estimate of the width of a text."""
     return size * sum(0.34 if c in "iljtfrI.,:;|!'()[] /" else 0.88 if c in "mwMW@%…" else 0.62 for c in text)
 
@@ -206,5 +207,5 @@ def _legend(nodes: tuple[SketchNode, ...], kinds: Collection[bool], left_out: st
     for sample, room, text in entries:
         words = f'<text class="legend" x="{room}" y="4">{escape(text)}</text>'
         parts.append(f'<g transform="translate({x:.1f} 6)">{sample}{words}</g>')
-        x += room + _text_width(text, 12.0) + 26.0
+        x += room + text_width(text, 12.0) + 26.0
     return "".join(parts), max(0.0, x - 26.0)

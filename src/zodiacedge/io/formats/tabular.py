@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic
@@ -37,6 +37,8 @@ _DELIMITERS = {Format.CSV: ",", Format.TSV: "\t"}
 # Delimiters of other programs, looked for in so many lines at the start of a file of one column.
 _OTHER_DELIMITERS = b";\t|,"
 _LINES_TO_COMPARE = 10
+_COLUMN_NAME = re.compile(r"[^\W\d][\w .\-]*")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 # Quoted cells and IRIs may hold any delimiter.
 _ENCLOSED = re.compile(rb'"(?:[^"]|"")*+"|<[^<>]*>')
 
@@ -45,27 +47,108 @@ Record = tuple[Line, list[str]]
 
 def read_tabular(stream: IO[bytes], reading: FileReading) -> Iterator[list[Fact]]:
     """Yield the facts of a CSV or TSV file in batches; report bad rows."""
-    form = reading.source.format
-    delimiter = reading.options.delimiter or _DELIMITERS[form]
-    lines = _compared(numbered(stream), reading, delimiter)
-    records = _csv(lines, reading, delimiter) if form is Format.CSV else _tsv(lines, reading, delimiter)
-    if reading.options.header:
-        header = next(records, None)
-        if header is None:
+    file = TabularFile(numbered(stream), reading)
+    if file.is_true:
+        yield [Fact(reading.source.relation, ())]
+    else:
+        yield from _facts(file, reading)
+
+
+class LineQueue:
+    """Lines of a file, and those of them that were read ahead."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        """Start before the first line."""
+        self._lines = lines
+        self._ahead: deque[Line] = deque()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether lines were read ahead."""
+        return bool(self._ahead)
+
+    def take(self) -> Line | None:
+        """Return the next line, or None at the end."""
+        return self._ahead.popleft() if self._ahead else next(self._lines, None)
+
+    def give_back(self, lines: Sequence[Line]) -> None:
+        """Put lines back before the others."""
+        self._ahead.extendleft(reversed(lines))
+
+    def peek(self, count: int) -> list[Line]:
+        """Return the first lines, at most so many, without taking them."""
+        self._ahead.extend(islice(self._lines, max(count - len(self._ahead), 0)))
+        return list(islice(self._ahead, count))
+
+
+class TabularFile:
+    """The records of a CSV or TSV file, read one by one, and what the first one says about the others.
+
+    The lines come from outside, so that a reader may take some of them itself while `is_between` holds.
+    """
+
+    def __init__(self, lines: Iterator[Line], reading: FileReading) -> None:
+        """Read the first record."""
+        form = reading.source.format
+        self.delimiter = reading.options.delimiter or _DELIMITERS[form]
+        self.quoting = form is Format.CSV
+        self.is_true = False
+        """Whether the file is the true relation without columns."""
+        self.width = 0
+        self._reading = reading
+        self._lines = LineQueue(lines)
+        _compare(self._lines, reading, self.delimiter)
+        records = _csv if self.quoting else _tsv
+        self._records = records(self._lines, reading, self.delimiter)
+        self._first: deque[Record] = deque()
+        self._read_first()
+
+    @property
+    def is_between(self) -> bool:
+        """Whether everything read so far was returned: the next line is the first of the next record."""
+        return not (self._first or self._lines.is_ahead)
+
+    def next_row(self) -> list[str] | None:
+        """Return the cells of the next record that has the right number of them; report others."""
+        while (record := self._next()) is not None:
+            line, cells = record
+            if len(cells) == self.width:
+                return cells
+            actual, expected = _columns(len(cells)), _columns(self.width)
+            reason = f"{actual} where the first row has {expected}"
+            self._reading.report(line.number, line.offset, reason, line.data)
+        return None
+
+    def _next(self) -> Record | None:
+        return self._first.popleft() if self._first else next(self._records, None)
+
+    def _read_first(self) -> None:
+        first = next(self._records, None)
+        if first is None:
             return
-        yield from _facts(records, reading, len(header[1]))
-        return
-    first = next(records, None)
-    if first is None:
-        return
-    if first[1] == [TRUE] and reading.source.arity in {None, 0}:
-        second = next(records, None)
-        if second is None and not reading.bad:
-            yield [Fact(reading.source.relation, ())]
+        self.width = len(first[1])
+        if self._reading.options.header:
             return
-        yield from _facts(_chained(first, second, records), reading, 1)
-        return
-    yield from _facts(_chained(first, None, records), reading, len(first[1]))
+        self._first.append(first)
+        if first[1] == [TRUE] and self._reading.source.arity in {None, 0}:
+            second = next(self._records, None)
+            self.is_true = second is None and not self._reading.bad
+            if second is not None:
+                self._first.append(second)
+        else:
+            self._look_for_names(first[1])
+
+    def _look_for_names(self, cells: list[str]) -> None:
+        """Warn if the first row looks like names of columns: words, above a row with a number."""
+        # The arity of a file of an export is known.
+        if self._reading.source.arity is not None or not all(map(_COLUMN_NAME.fullmatch, cells)):
+            return
+        second = next(self._records, None)
+        if second is not None:
+            self._first.append(second)
+            if len(second[1]) == len(cells) and any(map(_NUMBER.fullmatch, second[1])):
+                name = self._reading.source.name
+                self._reading.findings.warnings.append(_names_of_columns(name, cells))
 
 
 def checked_delimiter(given: object) -> str:
@@ -106,25 +189,12 @@ def tabular_lines(form: Format, arity: int, rows: Iterable[tuple[Term, ...]]) ->
     yield from lines
 
 
-def _chained(first: Record, second: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
-    yield first
-    if second:
-        yield second
-    yield from rest
-
-
-def _facts(records: Iterable[Record], reading: FileReading, width: int) -> Iterator[list[Fact]]:
+def _facts(file: TabularFile, reading: FileReading) -> Iterator[list[Fact]]:
     relation, size = reading.source.relation, reading.options.batch_size
     of_class = IRI(relation)
     terms: dict[str, Term] = {}
     batch: list[Fact] = []
-    for line, cells in records:
-        if len(cells) != width:
-            actual, expected = _columns(len(cells)), _columns(width)
-            reading.report(
-                line.number, line.offset, f"{actual} where the first row has {expected}", line.data
-            )
-            continue
+    while (cells := file.next_row()) is not None:
         if len(terms) > _CACHE:
             terms.clear()
         args: list[Term] = []
@@ -133,7 +203,7 @@ def _facts(records: Iterable[Record], reading: FileReading, width: int) -> Itera
             if term is None:
                 term = terms[cell] = read_cell(cell)
             args.append(term)
-        batch.append(Fact(RDF_TYPE, (args[0], of_class)) if width == 1 else Fact(relation, tuple(args)))
+        batch.append(Fact(RDF_TYPE, (args[0], of_class)) if file.width == 1 else Fact(relation, tuple(args)))
         if len(batch) >= size:
             yield batch
             batch = []
@@ -145,10 +215,9 @@ def _columns(count: int) -> str:
     return "1 column" if count == 1 else f"{count} columns"
 
 
-def _compared(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Line]:
-    """Return the same lines; warn if they have one column, and another delimiter in common."""
-    first = list(islice(lines, _LINES_TO_COMPARE))
-    bare = [_ENCLOSED.sub(b"", line.data) for line in first if line.data]
+def _compare(lines: LineQueue, reading: FileReading, delimiter: str) -> None:
+    """Warn if the first lines have one column, and another delimiter in common."""
+    bare = [_ENCLOSED.sub(b"", line.data) for line in lines.peek(_LINES_TO_COMPARE) if line.data]
     # The arity of a file of an export is known.
     if bare and delimiter.encode() not in bare[0] and reading.source.arity is None:
         for code in _OTHER_DELIMITERS:
@@ -156,7 +225,6 @@ def _compared(lines: Iterator[Line], reading: FileReading, delimiter: str) -> It
             if len(counts) == 1 and 0 not in counts:
                 reading.findings.warnings.append(_other_delimiter(reading.source.name, chr(code)))
                 break
-    return chain(first, lines)
 
 
 def _other_delimiter(name: str, delimiter: str) -> Diagnostic:
@@ -169,21 +237,26 @@ def _other_delimiter(name: str, delimiter: str) -> Diagnostic:
     )
 
 
-def _tsv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Record]:
-    for line in lines:
+def _names_of_columns(name: str, cells: list[str]) -> Diagnostic:
+    return Diagnostic(
+        "W027",
+        f"the first row of {name} is read as a fact, and looks like names of columns: {', '.join(cells)}",
+        "leave it out: --header on the command line, header=True in Python",
+        severity="warning",
+    )
+
+
+def _tsv(lines: LineQueue, reading: FileReading, delimiter: str) -> Iterator[Record]:
+    while (line := lines.take()) is not None:
         if line.data:
             text = _decoded(line, line.data, reading)
             if text is not None:
                 yield line, text.split(delimiter)
 
 
-def _csv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterator[Record]:
+def _csv(lines: LineQueue, reading: FileReading, delimiter: str) -> Iterator[Record]:
     separator = delimiter.encode()
-    pending: deque[Line] = deque()
-    while True:
-        line = pending.popleft() if pending else next(lines, None)
-        if line is None:
-            return
+    while (line := lines.take()) is not None:
         if not line.data:
             continue
         if b'"' not in line.data:
@@ -196,7 +269,7 @@ def _csv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterato
         unclosed = isinstance(cells, int)
         if isinstance(cells, int):
             # A cell is not closed: the record ends where the number of quotes is even.
-            record += _continued(line.data.count(b'"', cells), pending, lines)
+            record += _continued(line.data.count(b'"', cells), lines)
             cells = _cells(_joined(record), separator)
         if isinstance(cells, list):
             try:
@@ -206,13 +279,13 @@ def _csv(lines: Iterator[Line], reading: FileReading, delimiter: str) -> Iterato
             continue
         reason = "a quote is opened and not closed" if unclosed else str(cells)
         reading.report(line.number, line.offset, reason, line.data)
-        pending.extendleft(reversed(record[1:]))
+        lines.give_back(record[1:])
 
 
-def _continued(quotes: int, pending: deque[Line], lines: Iterator[Line]) -> Iterator[Line]:
+def _continued(quotes: int, lines: LineQueue) -> Iterator[Line]:
     size = 0
     while quotes % 2 and size < _MAX_RECORD:
-        line = pending.popleft() if pending else next(lines, None)
+        line = lines.take()
         if line is None:
             return
         size += len(line.data) + 1

@@ -1,5 +1,6 @@
 """Warnings about rules that are sound and look like a mistake.
 
-lints    the warnings
-silence  comments that silence warnings
+lints      the warnings about one rule
+namesakes  predicates with the same local name
+silence    comments that silence warnings
 """

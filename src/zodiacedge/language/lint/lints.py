@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, Span, nearest
 from zodiacedge.language.ast import (
+    Binary,
     Call,
+    Comparison,
     Negation,
     Rule,
     Variable,
@@ -29,8 +31,11 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from zodiacedge.language.ast import Argument, Conjunct, Expression
+
 # As a constant of a rule it looks like a variable.
 _LETTER = re.compile(r"[a-z]")
+_LOWER = re.compile(r"[a-z]\w*")
 # As a variable it looks like the name of a class.
 _CAPITALISED = re.compile(r"[^\W\d_]+[a-z]\w*")
 
@@ -56,9 +61,11 @@ def lone_variables(rule: Rule) -> Iterator[Diagnostic]:
     if not lone:
         return
     names = ", ".join(map(format_argument, lone))
-    near = nearest(lone[0].name, [v.name for v in uses if v != lone[0]])
+    # Every letter is near every other one.
+    others = [v.name for v in uses if v != lone[0] and len(v.name) > 1] if len(lone) == 1 else []
+    near = nearest(lone[0].name, others) if others else None
     note = f"where any value will do write `_`, or _{lone[0].name}"
-    if len(lone) == 1 and near and len(near) > 1:
+    if near:
         note = f"did you mean {format_argument(Variable(near))}? {note}"
     verb = "occurs" if len(lone) == 1 else "occur"
     yield _warning("W020", f"{names} {verb} once in this rule", note, _at(rule, lone[0]))
@@ -66,13 +73,14 @@ def lone_variables(rule: Rule) -> Iterator[Diagnostic]:
 
 def _uses(rule: Rule) -> Counter[Variable]:
     """Count the occurrences of each variable outside the aggregate; a group is used inside, too."""
-    uses = Counter(variables(rule.head))
+    aggregate = rule.aggregate
+    used = list(variables(rule.head))
     for conjunct in rule.body:
-        if conjunct is not rule.aggregate:
-            uses.update(variables(conjunct))
-    if rule.aggregate:
-        uses.update((*rule.aggregate.columns, *rule.aggregate.groups))
-    return uses
+        if conjunct is not aggregate:
+            used += variables(conjunct)
+    if aggregate:
+        used += (*aggregate.columns, *aggregate.groups)
+    return Counter(used)
 
 
 def aggregates_of_one_value(rule: Rule) -> Iterator[Diagnostic]:
@@ -131,18 +139,33 @@ def _namesakes(rule: Rule) -> dict[Variable, None]:
 
 
 def names_like_variables(rule: Rule) -> Iterator[Diagnostic]:
-    """Warn of a single lower-case letter in several places of a rule: `p(x) :- q(x, Y) .`."""
+    """Warn of names in several places of a rule that look like variables: `p(x) :- q(x, Y) .`.
+
+    A single lower-case letter does; so does a longer name that is computed with, or compared by order.
+    """
     places = Counter(
         term for c in (rule.head, *conjuncts(rule.body)) for term in operands(c) if isinstance(term, IRI)
     )
+    computed = {term for c in conjuncts(rule.body) for term in _computed(c)}
     for term, count in places.items():
-        if count > 1 and _LETTER.fullmatch(term.value) and not _written(rule, f"<{term.value}>"):
+        looks = _LETTER.fullmatch(term.value) or (term in computed and _LOWER.fullmatch(term.value))
+        if count > 1 and looks and not _written(rule, f"<{term.value}>"):
             yield _warning(
                 "W024",
                 f"{term.value} is a constant, in {count} places of this rule",
-                f"a variable is {term.value.upper()} or ?{term.value}; for the constant write <{term.value}>",
+                f"a variable is {term.value[0].upper()}{term.value[1:]} or ?{term.value}; "
+                f"for the constant write <{term.value}>",
                 _at(rule, Variable(term.value)),
             )
+
+
+def _computed(conjunct: Conjunct) -> Iterator[Argument | Expression]:
+    """Yield the operands of arithmetic and of comparisons by order, where a constant IRI makes no sense."""
+    if isinstance(conjunct, Comparison) and conjunct.operator not in {"=", "!="}:
+        yield from (conjunct.left, conjunct.right)
+    for operand in operands(conjunct):
+        if isinstance(operand, Binary):
+            yield from (operand.left, operand.right)
 
 
 def _written(rule: Rule, text: str) -> bool:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zodiacedge.store.layout import DELTA_LOG, LOCK, LOG_FOLDER, MARKER, RELATION_PREFIX, STREAMS, FileInfo
+from zodiacedge.store.layout import (
+    DELTA_LOG,
+    LOCK,
+    LOG_FOLDER,
+    MARKER,
+    RELATION_PREFIX,
+    RETENTION,
+    STREAMS,
+    FileInfo,
+)
 from zodiacedge.store.location.atomic_files import AtomicFiles, sync_file, sync_folder
 from zodiacedge.store.location.lock import WriterLock
 from zodiacedge.store.problems import leads_elsewhere
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-_OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS})
+_OWN = frozenset({MARKER, LOCK, LOG_FOLDER, DELTA_LOG, STREAMS, RETENTION})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from zodiacedge.store.layout import DELTA_LOG, FORMAT, LOG_FOLDER, MARKER
-from zodiacedge.store.problems import newer_format, no_store, not_a_store, unreadable
+from zodiacedge.store.location.local import LocalLocation
+from zodiacedge.store.problems import is_a_file, newer_format, no_marker, no_store, not_a_store, unreadable
 
 if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
@@ -24,9 +25,11 @@ def check_store(location: Location) -> None:
         document = json.loads(location.read(MARKER))
         made = document["format"]
     except (FileNotFoundError, NotADirectoryError) as error:
+        if isinstance(location, LocalLocation) and location.root.is_file():
+            raise is_a_file(location) from error
         if not location.exists():
             raise no_store(location) from error
-        raise not_a_store(location, f"it has no {MARKER}") from error
+        raise no_marker(location, MARKER) from error
     except OSError as error:
         raise unreadable(location, error) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

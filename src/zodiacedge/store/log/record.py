@@ -12,13 +12,14 @@ import json
 import re
 import struct
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from zodiacedge.engine.persistence import PartitionFile, PartitionKey, column_names
 from zodiacedge.language.ast import Fact, fact
+from zodiacedge.packs.owners import PacksDelta, packs_delta_of
 from zodiacedge.store.problems import damaged_log
 from zodiacedge.terms import XSD, BlankNode, Literal, Term, iri, literal, string
 
@@ -57,10 +58,13 @@ class Entry:
     """The stream of the change, if any."""
     batch: int = -1
     """The batch number in the stream, by which a repeated batch is recognised."""
+    packs: PacksDelta = field(default_factory=PacksDelta)
+    """How the packs in force, and what they own, change."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the entry as plain values for JSON."""
-        return asdict(self)
+        document = {item.name: getattr(self, item.name) for item in fields(self)}
+        return document | {"packs": self.packs.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def read_entry(record: Record) -> Entry:
             {str(prefix): str(base) for prefix, base in document["prefixes"].items()},
             str(document.get("stream", "")),
             int(document.get("batch", -1)),
+            packs_delta_of(document.get("packs", {})),
         )
     if entry.version != record.version:
         raise malformed(record, f"it is of version {entry.version} instead of {record.version}")

@@ -42,6 +42,10 @@ class Snapshot:
     format: int = FORMAT
     streams: dict[str, int] = field(default_factory=dict)
     """The last applied batch of each stream."""
+    packs: dict[str, object] = field(default_factory=dict)
+    """The packs in force and what they own, as a document."""
+    times: dict[str, int] = field(default_factory=dict)
+    """The argument that is the time of each predicate, which the rules may need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +98,6 @@ def read_snapshot(path: str, text: str) -> Snapshot:
         moment,
         made,
         {str(stream): int(batch) for stream, batch in document.get("streams", {}).items()},
+        dict(document.get("packs", {})),
+        {str(name): int(position) for name, position in document.get("times", {}).items()},
     )

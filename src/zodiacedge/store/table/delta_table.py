@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -131,6 +132,16 @@ class FactTable:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_table(path, f"cannot be read: {error}") from error
         return None
+
+    def added_files(self, commit: Commit) -> list[str]:
+        """Return the files that a commit adds to those of the commit before it."""
+        path = f"{DELTA_LOG}/{commit.number:020d}.json"
+        try:
+            lines = self._location.read(path).decode().splitlines()
+            actions = [json.loads(line) for line in lines if '"add"' in line]
+            return [unquote(action["add"]["path"]) for action in actions if "add" in action]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise damaged_table(self._location.display_name(path), f"cannot be read: {error}") from error
 
     def files(self, commit: Commit) -> list[str]:
         """Return the files of a commit, or raise if its digest differs."""

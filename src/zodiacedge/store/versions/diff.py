@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.kb.report import per_predicate
 from zodiacedge.language.printer import format_atom, format_rule
+from zodiacedge.packs.owners import moves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Fact, Rule
@@ -28,6 +29,10 @@ class VersionDiff:
     """The facts that are visible in the second version only."""
     deleted: frozenset[Fact]
     """The facts that are visible in the first version only."""
+    prefixes: tuple[tuple[str, str | None, str | None], ...] = ()
+    """Prefixes with another meaning: the name, and what it means in each version, None if undeclared."""
+    packs: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """The versions of packs that differ, in the first version and in the second."""
 
     @classmethod
     def between(cls, before: KnowledgeBase, after: KnowledgeBase) -> VersionDiff:
@@ -39,6 +44,12 @@ class VersionDiff:
             tuple(rule for rule in after.rules if rule not in old),
             tuple(rule for rule in before.rules if rule not in new),
             *after.state.diff(before.state),
+            prefixes=tuple(
+                (name, before.prefixes.get(name), after.prefixes.get(name))
+                for name in sorted({*before.prefixes, *after.prefixes})
+                if before.prefixes.get(name) != after.prefixes.get(name)
+            ),
+            packs=moves(before.installed, after.installed),
         )
 
     def counts(self, show: Callable[[str], str] = str) -> tuple[dict[str, int], dict[str, int]]:
@@ -57,6 +68,8 @@ class VersionDiff:
             "version_after": self.version_after,
             "rules_added": [format_rule(rule) for rule in self.rules_added],
             "rules_removed": [format_rule(rule) for rule in self.rules_removed],
+            "prefixes": {name: {"before": old, "after": new} for name, old, new in self.prefixes},
+            "packs": {name: list(versions) for name, versions in self.packs.items()},
             "inserted": inserted,
             "deleted": deleted,
             "facts_inserted": listed(self.inserted)[:most],

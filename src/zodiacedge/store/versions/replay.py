@@ -65,8 +65,8 @@ def replayed_change(record: Record, state: State, persistence: AnyPersistence) -
 
 
 def _is_small(record: Record, entry: Entry) -> bool:
-    """Return whether a record has no rules, few facts and no files beside the log."""
-    if entry.rules_added or entry.rules_removed or len(record.payload) > _SMALL:
+    """Return whether a record has no rules, no packs, few facts and no files beside the log."""
+    if entry.rules_added or entry.rules_removed or entry.packs or len(record.payload) > _SMALL:
         return False
     return not needed_files(record)
 
@@ -76,13 +76,14 @@ def _combined(small: Iterable[tuple[Record, Entry]]) -> Change:
     is_inserted: dict[Fact, bool] = {}
     for record, _ in small:
         with _reading(record):
-            for inserted, facts in _listed(record):
+            for inserted, facts in listed_facts(record):
                 is_inserted |= dict.fromkeys(facts, inserted)
     return Change(
         (),
         (),
         tuple(fact for fact, inserted in is_inserted.items() if inserted),
         tuple(fact for fact, inserted in is_inserted.items() if not inserted),
+        accepted=True,
     )
 
 
@@ -104,12 +105,12 @@ def _change(
         added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     loaded, unloaded = ((batch,) if batch.predicates() else () for batch in batches.values())
     if undo:
-        return Change(removed, added, loaded=unloaded, unloaded=loaded)
-    return Change(added, removed, loaded=loaded, unloaded=unloaded)
+        return Change(removed, added, loaded=unloaded, unloaded=loaded, accepted=True)
+    return Change(added, removed, loaded=loaded, unloaded=unloaded, accepted=True, packs=entry.packs)
 
 
 def change_back(records: Sequence[Record], state: State, persistence: AnyPersistence) -> Change:
-    """Return the change that undoes the last records.
+    """Return the change that undoes the last records, but for the owners of rules.
 
     Args:
         records: The records, in order, up to that of the version in force.
@@ -119,31 +120,36 @@ def change_back(records: Sequence[Record], state: State, persistence: AnyPersist
     if len(records) == 1:
         return _change(records[0], read_entry(records[0]), state, persistence, undo=True)
     rules: dict[str, tuple[Rule, bool]] = {}
+    newest: dict[str, Rule] = {}
     facts_added: dict[Fact, bool] = {}
     is_present: dict[str | Fact, bool] = {}
     # The oldest record of a rule or fact says whether to add it again, the newest whether it is there now.
     for record in reversed(records):
         entry = read_entry(record)
         with _reading(record):
-            # By key, because a rule may have been added again with other variable names.
+            # By key, because a rule may have been added again with other variable names or another label; a
+            # record that gives it another label adds and removes it.
             for texts, inserted in ((entry.rules_added, True), (entry.rules_removed, False)):
                 for rule in rules_of(texts):
                     key = rule_key(resolve(rule))
                     rules[key] = rule, not inserted
                     is_present.setdefault(key, inserted)
-            for inserted, facts in _listed(record):
+                    newest.setdefault(key, rule)
+            for inserted, facts in listed_facts(record):
                 for fact in facts:
                     facts_added[fact] = not inserted
                     is_present.setdefault(fact, inserted)
+    stays = {key for key, (rule, add) in rules.items() if add and rule.label == newest[key].label}
     return Change(
-        tuple(rule for key, (rule, add) in rules.items() if add and not is_present[key]),
-        tuple(rule for key, (rule, add) in rules.items() if not add and is_present[key]),
+        tuple(rule for key, (rule, add) in rules.items() if add and not (is_present[key] and key in stays)),
+        tuple(rule for key, (rule, _) in rules.items() if is_present[key] and key not in stays),
         tuple(fact for fact, add in facts_added.items() if add and not is_present[fact]),
         tuple(fact for fact, add in facts_added.items() if not add and is_present[fact]),
+        accepted=True,
     )
 
 
-def _listed(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
+def listed_facts(record: Record) -> Iterator[tuple[bool, Iterator[Fact]]]:
     """Yield the facts of each partition of a record, with whether they are inserted."""
     for inserted, key, facts in facts_of(record.payload):
         if not isinstance(facts, str):

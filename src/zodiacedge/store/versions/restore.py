@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,10 +11,10 @@ from zodiacedge.engine.api import Dropped
 from zodiacedge.engine.persistence import BadPartitionError, RestoreInfo
 from zodiacedge.errors import StoreProblem, ZodiacError
 from zodiacedge.kb.rule_base import RuleBase
-from zodiacedge.language.canonical import rule_key
+from zodiacedge.kb.time.rule_forms import RuleForms
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.parser import parse_program
-from zodiacedge.language.safety import resolve
+from zodiacedge.packs.owners import packs_of
 from zodiacedge.store.layout import short_hash
 from zodiacedge.store.problems import damaged_table, not_reproduced
 from zodiacedge.store.table.parquet_files import segment_name
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Rule
     from zodiacedge.language.checks import Host
+    from zodiacedge.packs.owners import Packs
     from zodiacedge.store.location.base import Location
     from zodiacedge.store.log.record import Entry
     from zodiacedge.store.table.commit_info import Snapshot
@@ -39,27 +41,45 @@ def rules_of(texts: Iterable[str]) -> tuple[Rule, ...]:
     return parse_program("\n".join(texts), "<store>").rules
 
 
-def program_of(location: Location, snapshot: Snapshot, host: Host) -> tuple[RuleBase, tuple[Diagnostic, ...]]:
+def program_of(
+    location: Location, snapshot: Snapshot, host: Host, *, by_rows: bool
+) -> tuple[RuleBase, tuple[Diagnostic, ...]]:
     """Return the program of a commit, and its calls of unregistered functions and aggregates.
 
-    A reader does not need these. Other errors in rules are raised.
+    A reader does not need these. Other errors in rules are raised. `by_rows` says whether the engine keeps
+    windows.
     """
     try:
         rules = rules_of(snapshot.rules)
-        errors = [d for d in check(Subject(rules, host=host)) if d.severity == "error"]
+        subject = Subject(rules, host=host, accepted=True, times=lambda: snapshot.times)
+        errors = [d for d in check(subject) if d.severity == "error"]
         missing = tuple(d for d in errors if d.code == _UNREGISTERED)
         if len(missing) < len(errors):
             raise StoreProblem(d for d in errors if d.code != _UNREGISTERED)
-        resolved = {rule_key(rule): rule for rule in map(resolve, rules)}
-        return RuleBase().changed(resolved, ()), missing
+        forms = RuleForms(lambda: snapshot.times, by_rows=by_rows)
+        resolved: dict[str, Rule] = {}
+        for key, rule, hidden in map(forms.resolved, rules):
+            resolved |= {key: rule, **hidden}
+        program = RuleBase().changed(resolved, ())
+        return replace(program, packs=packs_in(location, snapshot)), missing
     except ZodiacError as error:
         why = f"its rules are refused: {error.diagnostics[0].message}"
         raise not_reproduced(location, snapshot.version, why) from error
 
 
+def packs_in(location: Location, snapshot: Snapshot) -> Packs:
+    """Return the packs of a commit, or raise if it is malformed."""
+    try:
+        return packs_of(snapshot.packs)
+    except ValueError as error:
+        why = f"its packs are malformed: {error}"
+        raise not_reproduced(location, snapshot.version, why) from error
+
+
 def missing_calls(rules: Iterable[Rule], host: Host) -> tuple[Diagnostic, ...]:
     """Return a diagnostic for each call of an unregistered function or aggregate."""
-    return tuple(d for d in check(Subject(tuple(rules), host=host)) if d.code == _UNREGISTERED)
+    findings = check(Subject(tuple(rules), host=host, accepted=True))
+    return tuple(d for d in findings if d.code == _UNREGISTERED)
 
 
 def owners_of(program: RuleBase) -> dict[str, frozenset[str]]:

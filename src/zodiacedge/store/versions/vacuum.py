@@ -50,6 +50,10 @@ class UnusedFiles:
     facts: tuple[FileInfo, ...]
     oldest: Commit
 
+    def first(self, most: int) -> UnusedFiles:
+        """Return so many of the files, the first to remove."""
+        return UnusedFiles(self.entries[:most], self.facts[: max(most - len(self.entries), 0)], self.oldest)
+
     @property
     def report(self) -> VacuumReport:
         """The report of removing them."""
@@ -75,7 +79,7 @@ def unused_files(location: Location, table: FactTable, kept: timedelta) -> Unuse
     logs = record_format.files(location)
     last = oldest.snapshot.version + 1
     old = {name for (_, name), (after, _) in pairwise(logs) if after <= last}
-    used = {name for commit in remaining for name in table.files(commit)}
+    used = set(table.files(oldest)).union(*(table.added_files(commit) for commit in remaining[:-1]))
     used |= _files_beside(location, [(version, name) for version, name in logs if name not in old])
     entries = [name for name in files if name.startswith(f"{DELTA_LOG}/") and _is_before(name, oldest)]
     facts = [

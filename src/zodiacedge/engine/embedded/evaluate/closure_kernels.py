@@ -1,14 +1,22 @@
 """Kernels of the modules: the nodes that each node reaches, and the classes of a symmetric relation.
 
 Nodes are terms, numbered from 0; adjacency is a list of starts and a list of targets. The kernels write pairs
-of term ids into a table's rows.
+of term ids into a table's rows. `follow_links` searches along the rows of tables instead.
 """
 
 from __future__ import annotations
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import count_bits, kernel, load32, lowest_bit, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
+from zodiacedge.engine.embedded.storage.hash_index import (
+    append_row,
+    find_pair,
+    find_pair_chain,
+    find_row,
+    has_room,
+)
 
 # The frame: addresses of names, of the first steps, of the further steps, and of scratch memory.
 _NAMES = 0
@@ -25,6 +33,10 @@ _SET_WORDS = 12
 
 # Bits per word of a set: words stay positive.
 SET_BITS = 63
+
+# A table of pairs as links: its record, the record of its index on the column where links start, the record
+# of the pairs that are left out, or 0, and that column.
+LINK_WORDS = 4
 
 
 @kernel
@@ -306,3 +318,53 @@ def class_pairs(
     put(state, 1, start)
     put(state, 2, i)
     return at
+
+
+@kernel
+def follow_links(links: int, count: int, nodes: int, reached: int, stop: int, key: int) -> int:
+    """Hand the labels of terms on to the terms that links lead to, until no term gets a new label.
+
+    `nodes` and `reached` are labelled terms, perhaps the same: the addresses of a table of terms, of their
+    labels as bits, and of the labels handed on so far. Return 1 at the end, 0 if `reached` may be full, -1 if
+    a link leads to the term `stop`.
+    """
+    terms = get(nodes, 0)
+    labels = get(nodes, 1)
+    handed = get(nodes, 2)
+    others = get(reached, 0)
+    more = True
+    while more:
+        more = False
+        node = 0
+        while node < get(terms, L.T_COUNT):
+            fresh = get(labels, node) & ~get(handed, node)
+            if fresh:
+                more = True
+                term = load32(get(terms, L.T_ROWS), node)
+                for number in range(count):
+                    here = links + 8 * LINK_WORDS * number
+                    rows = get(get(here, 0), L.T_ROWS)
+                    without = get(here, 2)
+                    column = get(here, 3)
+                    following = get(get(here, 1), L.I_NEXT)
+                    row = find_pair_chain(get(here, 1), rows, column, term)
+                    while row >= 0:
+                        other = load32(rows, 2 * row + 1 - column)
+                        if (
+                            without == 0
+                            or find_pair(without, load32(rows, 2 * row), load32(rows, 2 * row + 1)) < 0
+                        ):
+                            if other == stop:
+                                return -1
+                            put(key, 0, other)
+                            found = find_row(others, key)
+                            if found < 0:
+                                if not has_room(others, 1):
+                                    return 0
+                                append_row(others, key, -1 - found)
+                                found = get(others, L.T_COUNT) - 1
+                            put(get(reached, 1), found, get(get(reached, 1), found) | fresh)
+                        row = load32(following, row)
+                put(handed, node, get(handed, node) | fresh)
+            node += 1
+    return 1

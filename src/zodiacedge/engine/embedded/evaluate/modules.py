@@ -9,6 +9,8 @@ P. Hu, B. Motik, I. Horrocks: Modular Materialisation of Datalog Programs. AAAI 
     transitive                 p(X,Y) :- p(X,Z), p(Z,Y)        also with X != Y
     symmetric and transitive   and p(X,Y) :- p(Y,X)            also with X != Y
     copies                     p(X,Y) :- q(X,Y)                also q(Y,X), any arity, and one column of any
+    inverses                   p(X,Y) :- q(Y,X) and q(X,Y) :- p(Y,X), any number in a circle
+    chains                     p(X,Y) :- q(Z,X), p(Z,W), r(W,Y)    compositions of any length, see `chains`
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.evaluate.chains import Chain, chains_of, evaluate_chains
 from zodiacedge.engine.embedded.evaluate.closure_kernels import (
     SET_BITS,
     class_pairs,
@@ -32,12 +35,13 @@ from zodiacedge.engine.embedded.evaluate.closure_kernels import (
 )
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.relation import stored_arguments
+from zodiacedge.engine.embedded.storage.table import distinct_terms
 from zodiacedge.language.ast import Atom, Comparison, Rule, Variable
 from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,8 +53,6 @@ if TYPE_CHECKING:
 # The largest sizes up to which reached nodes are kept as sets of bits.
 _MOST_SET_WORDS = 1 << 23
 _MOST_SET_STEPS = 1 << 25
-# A flag per term is quicker than sorting, up to so many terms per row.
-_TERMS_PER_ROW = 32
 # The rows that a kernel writes between two calls of `watch`: a few milliseconds.
 _ROWS_AT_ONCE = 1 << 21
 
@@ -65,6 +67,8 @@ class Shape(Enum):
     CLASSES = "symmetric and transitive"
     CLASSES_UNEQUAL = "symmetric and transitive, X != Y"
     COPY = "copy"
+    INVERSES = "inverses"
+    CHAINS = "chains"
 
 
 UNEQUAL_SHAPES = frozenset({Shape.TRANSITIVE_UNEQUAL, Shape.CLASSES_UNEQUAL})
@@ -72,11 +76,12 @@ UNEQUAL_SHAPES = frozenset({Shape.TRANSITIVE_UNEQUAL, Shape.CLASSES_UNEQUAL})
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A shape, the atom of the steps or of the copied relation, and the copied columns."""
+    """A shape, the atom of the steps or of the copied relation, the copied columns, and the chains."""
 
     shape: Shape
     step: Atom
     columns: tuple[int, ...] = ()
+    chains: tuple[Chain, ...] = ()
 
 
 def recognise(rules: Sequence[Rule]) -> Module | None:
@@ -85,6 +90,18 @@ def recognise(rules: Sequence[Rule]) -> Module | None:
         copy = _copied(rules[0])
         if copy:
             return copy
+    return _closed(rules) or _chained(rules)
+
+
+def _chained(rules: Sequence[Rule]) -> Module | None:
+    chains = chains_of(rules)
+    if not chains:
+        return None
+    joins = any(len(chain.links) > 1 for chain in chains)
+    return Module(Shape.CHAINS if joins else Shape.INVERSES, rules[0].head, chains=chains)
+
+
+def _closed(rules: Sequence[Rule]) -> Module | None:
     heads = {rule.head.relation for rule in rules}
     if len(heads) != 1 or len(rules) > 2 or RDF_TYPE in heads:
         return None
@@ -136,6 +153,51 @@ def evaluate(
     _fill_reached(base, step, target, watch, unequal=module.shape is Shape.TRANSITIVE_UNEQUAL, back=back)
 
 
+def evaluate_composed(
+    module: Module,
+    outside: Callable[[Atom], Iterable[TableView]],
+    targets: Mapping[str, Table],
+    watch: Callable[[int], None],
+) -> bool:
+    """Fill empty tables, by relation, with the segment of chains; return False if the sets would be large."""
+    if module.shape is Shape.INVERSES:
+        _fill_inverses(module.chains, outside, targets, watch)
+        return True
+    return evaluate_chains(module.chains, lambda atom: _distinct(outside(atom)), targets, watch)
+
+
+def _fill_inverses(
+    chains: Sequence[Chain],
+    outside: Callable[[Atom], Iterable[TableView]],
+    targets: Mapping[str, Table],
+    watch: Callable[[int], None],
+) -> None:
+    """Fill tables with the rows outside the node that lead to them, as they are or inverted."""
+    links = [(chain.head, chain.links[0]) for chain in chains]
+    atoms = {link.atom.relation: link.atom for _, link in links}
+    filled: dict[frozenset[tuple[str, bool]], Table] = {}
+    for head, target in targets.items():
+        sources: dict[tuple[str, bool], None] = {}
+        waiting = [(head, False)]
+        while waiting:
+            relation, back = waiting.pop()
+            reached = [(link.atom.relation, back != link.back) for name, link in links if name == relation]
+            waiting += [source for source in reached if source not in sources]
+            sources |= dict.fromkeys(reached)
+        inverted = frozenset((relation, not back) for relation, back in sources)
+        if inverted in filled:
+            target.append_distinct(filled[inverted].rows[:, ::-1])
+        else:
+            pieces = [
+                part.table.rows[:, ::-1] if back else part.table.rows
+                for relation, back in sources
+                for part in outside(atoms[relation])
+            ]
+            _copy(pieces, (0, 1), target)
+            filled[frozenset(sources)] = target
+        watch(sum(map(len, targets.values())))
+
+
 def _copied(rule: Rule) -> Module | None:
     match rule.body:
         case (Atom() as only,) if not unifiable(rule.head, only):
@@ -152,23 +214,13 @@ def _copied(rule: Rule) -> Module | None:
 
 def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:
     if len(columns) == 1 and (len(parts) > 1 or any(rows.shape[1] > 1 for rows in parts)):
-        target.append_distinct(_distinct_terms([rows[:, columns[0]] for rows in parts])[:, None])
+        target.append_distinct(distinct_terms(parts, columns[0])[:, None])
         return
     for n, rows in enumerate(sorted(parts, key=len, reverse=True)):
         if n:
             target.insert(rows[:, columns])
         else:
             target.append_distinct(rows[:, columns])
-
-
-def _distinct_terms(columns: Sequence[Ids]) -> Ids:
-    terms = np.concatenate(columns)
-    last = int(terms.max(initial=0))
-    if last > _TERMS_PER_ROW * len(terms):
-        return np.unique(terms)
-    present = np.zeros(last + 1, np.bool_)
-    present[terms] = True
-    return np.flatnonzero(present).astype(np.int32)
 
 
 def _is_symmetric(rule: Rule) -> bool:

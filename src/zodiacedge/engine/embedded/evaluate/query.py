@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
+from zodiacedge.extras import has
 from zodiacedge.language.ast import Atom, Query, Rule
 from zodiacedge.terms import order_key
 
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.io.formats.arrow_rows import ArrowRows
     from zodiacedge.language.ast import Variable
     from zodiacedge.terms import Term
 
 # Names that no predicate of a user can have.
 _ANSWERS = "answers to a query"
 _PARAMETERS = "values given to a query"
+# More rows become an Arrow table, which is made by columns.
+_MOST_ROWS = 1000
 # The most decoded terms that are kept for later answers.
 _MOST_TERMS = 10_000
 
@@ -77,15 +82,31 @@ class EmbeddedQuery:
             self._values.rows[0] = [encode(values[v]) for v in self._parameters]
         with suppress(_EnoughRowsError):
             self._run.run()
-        rows = self._rows()
+        (table,) = self._run.segment.tables.values()
+        ids = table.rows[: self._limit]
+        dropped = self._run.dropped().get("")
+        if len(ids) > _MOST_ROWS and ids.shape[1]:
+            by_columns = self._by_columns(ids)
+            if by_columns is not None:
+                return Answer(by_columns, dropped)
+        rows = self._rows(ids)
         if len(rows) > 1:
             rows.sort(key=lambda row: tuple(map(order_key, row)))
-        return Answer(tuple(rows), self._run.dropped().get(""))
+        return Answer(tuple(rows), dropped)
 
-    def _rows(self) -> list[tuple[Term, ...]]:
+    def _by_columns(self, ids: Ids) -> ArrowRows | None:
+        if not has("tables"):
+            return None
+        # Both load pyarrow.
+        from zodiacedge.engine.embedded.evaluate.answer_table import table_of_ids  # noqa: PLC0415
+        from zodiacedge.io.formats.arrow_rows import ArrowRows  # noqa: PLC0415
+
+        table = table_of_ids(self._store.dictionary, ids)
+        return None if table is None else ArrowRows(table)
+
+    def _rows(self, ids: Ids) -> list[tuple[Term, ...]]:
         decode, terms = self._store.dictionary.decode, self._terms
-        (table,) = self._run.segment.tables.values()
-        rows: list[list[int]] = table.rows[: self._limit].tolist()
+        rows: list[list[int]] = ids.tolist()
         for row in rows:
             for number in row:
                 if number not in terms:

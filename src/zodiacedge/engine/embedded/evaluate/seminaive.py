@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
-from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module
+from zodiacedge.engine.embedded.evaluate.merged_classes import MergedClasses
+from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, evaluate_composed
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
 from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
@@ -28,18 +29,18 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
-from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable
+from zodiacedge.language.ast import Aggregate, Atom, Binding, Comparison, Rule, Variable, body_atoms
 from zodiacedge.language.printer import format_argument, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
 from zodiacedge.plan.algebra import Match
 from zodiacedge.plan.order import OWN_ROWS, arrange, expected, repeats
-from zodiacedge.plan.variants import can_fail, needed, recursive_atoms
+from zodiacedge.plan.variants import can_fail, needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.database import FactTables
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
@@ -71,7 +72,7 @@ class NodeEvaluation:
 
     def __init__(
         self,
-        store: Database,
+        store: FactTables,
         rules: Mapping[str, Rule],
         registry: Registry,
         watch: Callable[[int, int], None],
@@ -93,7 +94,6 @@ class NodeEvaluation:
         """
         self._yield_point = yield_point
         self._second: OtherHalf | None = None
-        self._outside: Callable[[Atom], Sequence[TableView]] = store.outside
         self._starts = starts
         self._store = store
         self._rules = rules
@@ -106,16 +106,18 @@ class NodeEvaluation:
         self._errors: dict[str, tuple[int, str]] = {}
         self._aggregate_errors: dict[str, tuple[int, str]] = {}
         self._types_in_pairs = in_pairs(rule.head for rule in rules.values())
+        self._read_from(store.outside)
 
     def evaluate(self) -> NodeResult:
         """Evaluate to the fixpoint."""
         module = self._module
-        if module and self._suits(module):
-            rule = next(iter(self._rules.values()))
-            target = self._target(rule)
-            evaluate_module(module, self._store.outside, target, rule.head, self._look)
-            target.trim()
-            return NodeResult(self._segment, 1, {}, len(target), module.shape.value)
+        if module and self._suits(module) and self._evaluated_by(module):
+            for table in self._segment.tables.values():
+                table.trim()
+            return NodeResult(self._segment, 1, {}, len(self._segment), module.shape.value)
+        if not self._computes():
+            self._encode_constants()
+            self._read_from(MergedClasses(self._store.outside, len(self._store.dictionary)))
         if self._divisible():
             rounds = self._run_in_two()
         elif halves := self._halves():
@@ -128,6 +130,20 @@ class NodeEvaluation:
             table.trim()
         return NodeResult(self._segment, rounds, self.dropped(), self.derivations)
 
+    def _read_from(self, outside: Callable[[Atom], Sequence[TableView]]) -> None:
+        """Set where atoms read facts outside the node."""
+        self._outside = outside
+        self._sizes = _Sizes(outside, tuple(dict.fromkeys(rule.head for rule in self._rules.values())))
+
+    def _evaluated_by(self, module: Module) -> bool:
+        """Evaluate a module; return False if its algorithm does not suit the facts."""
+        rule = next(iter(self._rules.values()))
+        if module.chains:
+            targets = {rule.head.relation: self._target(rule) for rule in self._rules.values()}
+            return evaluate_composed(module, self._store.outside, targets, self._look)
+        evaluate_module(module, self._store.outside, self._target(rule), rule.head, self._look)
+        return True
+
     def _divisible(self) -> bool:
         """Whether two threads may share the node: one rule, not recursive, that starts with a large scan."""
         if len(self._rules) > 1:
@@ -139,7 +155,7 @@ class NodeEvaluation:
         first = steps[0] if steps else None
         if recursive or not isinstance(first, Match) or first.bound or len(steps) == 1:
             return False
-        return sum(len(part.table) for part in self._store.outside(first.atom)) >= _ROWS_FOR_TWO
+        return sum(len(part.table) for part in self._outside(first.atom)) >= _ROWS_FOR_TWO
 
     def _run_in_two(self) -> int:
         # The indexes are built before the second thread starts.
@@ -163,16 +179,16 @@ class NodeEvaluation:
             return None
         halves = TwoThreads.of(rules)
         atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
-        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom)) if halves else 0
+        read = sum(len(part.table) for atom in atoms for part in self._outside(atom)) if halves else 0
         return halves if read >= _ROWS_FOR_HALVES else None
 
     def _run_in_halves(self, halves: TwoThreads) -> int:
-        outside = self._store.outside
-        self._outside = halves.reads(outside, 0)
+        outside = self._outside
+        self._read_from(halves.reads(outside, 0))
         self.assemble(bits=True)
 
         def assemble(other: NodeEvaluation) -> None:
-            other._outside = halves.reads(outside, 1)
+            other._read_from(halves.reads(outside, 1))
             other.assemble(bits=True)
 
         other, rounds = self._run_both(assemble)
@@ -187,6 +203,7 @@ class NodeEvaluation:
         self._yield_point = second
         self._second = second
         other = NodeEvaluation(self._store, self._rules, self._registry, second.watch)
+        other._read_from(self._outside)
 
         def assemble_and_run() -> int:
             with second.working:
@@ -283,46 +300,52 @@ class NodeEvaluation:
         wanted = needed(rule.body, rule.head.args)
         for delta in (None, *recursive):
             first = self._starts if delta is None else delta
-            yield delta, arrange(rule.body, recursive, first, self._statistics(), wanted)
+            yield delta, arrange(rule.body, recursive, first, self._sizes, wanted)
 
     def _gives_each_once(self, steps: tuple[Step, ...], head: Atom) -> bool:
         """Whether a plan derives no head twice, from few tables whose common rows must be skipped."""
         if repeats(steps, head.args):
             return False
-        tables = [len(self._store.outside(step.atom)) for step in steps if isinstance(step, Match)]
+        tables = [len(self._outside(step.atom)) for step in steps if isinstance(step, Match)]
         return max(tables, default=0) <= _FEW_TABLES
 
     def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
         """Give each target the means to detect duplicates: a bit per term or pair, or a hash set."""
         atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
-        # There is a bit for each known term: the terms of the rules must be known before.
-        for atom in (*atoms, *(rule.head for rule in self._rules.values())):
-            for arg in atom.args:
-                if not isinstance(arg, Variable):
-                    self._store.terms.constant(arg)
+        self._encode_constants()
         terms = len(self._store.dictionary)
-        read = sum(len(part.table) for atom in atoms for part in self._store.outside(atom))
+        read = sum(len(part.table) for atom in atoms for part in self._outside(atom))
         affordable = terms * terms // 8 <= min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * read)
-        # A computed term may be new.
-        computes = any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
+        computes = self._computes()
         for target in targets:
             if bits and not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
                 target.mark(terms)
             else:
                 target.ensure_hash_set()
 
+    def _computes(self) -> bool:
+        """Whether a rule computes terms, which may be new."""
+        return any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
+
+    def _encode_constants(self) -> None:
+        """Make the terms of the rules known: there is a bit for each known term."""
+        for rule in self._rules.values():
+            for atom in (rule.head, *body_atoms(rule.body)):
+                for arg in atom.args:
+                    if not isinstance(arg, Variable):
+                        self._store.terms.constant(arg)
+
     def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment
 
         def own(atom: Atom) -> list[TableView]:
-            if not any(unifiable(rule.head, atom) for rule in self._rules.values()):
-                return []
-            return store.inside(segment, atom)
+            return store.inside(segment, atom) if self._sizes.is_own(atom) else []
 
         return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
 
     def _recursive(self, rule: Rule) -> dict[int, Atom]:
-        return recursive_atoms(rule, [other.head for other in self._rules.values()])
+        atoms = ((position, c) for position, c in enumerate(rule.body) if isinstance(c, Atom))
+        return {position: atom for position, atom in atoms if self._sizes.is_own(atom)}
 
     def _multiplies(self, rule: Rule) -> bool:
         """Whether a rule joins facts of the node with other facts, so that a round may derive many more."""
@@ -330,16 +353,13 @@ class NodeEvaluation:
         columns = stored_arguments(rule.head, pairs=self._types_in_pairs)
         return atoms > 1 and len(columns) > 1 and bool(self._recursive(rule))
 
-    def _statistics(self) -> _Sizes:
-        return _Sizes(self._store, tuple(rule.head for rule in self._rules.values()))
-
     def aggregate_rows(self, key: str, aggregate: Aggregate) -> Table:
         """Return the rows of a rule's aggregate: its groups and results."""
         arguments = [fold.argument for fold in aggregate.folds]
         bindings = Table(len(aggregate.groups) + len(arguments))
         everything = analyse(aggregate.body).bound
         assembly = Assembly(self._store, self._reads(), self._registry)
-        steps = arrange(aggregate.body, (), None, self._statistics(), everything)
+        steps = arrange(aggregate.body, (), None, self._sizes, everything)
         assembly.add(steps, (*aggregate.groups, *arguments), bindings, later=False, rule=0, exact=True)
         self._run(assembly, assembly.frame([], 1), [])
         self._record_errors(key, self._rules[key], assembly.errors(0))
@@ -371,16 +391,33 @@ class NodeEvaluation:
         self._errors[key] = (before + count, min(first, example))
 
 
-@dataclass(frozen=True, slots=True)
 class _Sizes:
-    # The facts that the node itself will derive are not known yet, and likely to be many.
-    store: Database
-    heads: tuple[Atom, ...]
+    """The expected matches of the atoms of a node's rules, each looked up once.
+
+    The facts that the node itself will derive are not known yet, and likely to be many.
+    """
+
+    def __init__(self, outside: Callable[[Atom], Sequence[TableView]], heads: tuple[Atom, ...]) -> None:
+        """Take the tables outside the node, and the heads of its rules."""
+        self._outside = outside
+        self._heads = heads
+        # By identity: the rules outlive the evaluation, and the hash of an atom takes as long as a lookup.
+        self._rows: dict[int, int] = {}
+        self._own: dict[int, bool] = {}
+
+    def is_own(self, atom: Atom) -> bool:
+        """Whether the node itself derives facts that match an atom of its rules."""
+        own = self._own.get(id(atom))
+        if own is None:
+            own = self._own[id(atom)] = any(unifiable(head, atom) for head in self._heads)
+        return own
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        rows = sum(len(part.table) for part in self.store.outside(atom))
-        if any(unifiable(head, atom) for head in self.heads):
-            rows = max(rows, OWN_ROWS)
+        """Return how many facts match an atom of the node's rules."""
+        rows = self._rows.get(id(atom))
+        if rows is None:
+            rows = sum(len(part.table) for part in self._outside(atom))
+            rows = self._rows[id(atom)] = max(rows, OWN_ROWS) if self.is_own(atom) else rows
         return expected(rows, atom, bound)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.database import FactTables
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Aggregate, Fold, Variable
@@ -42,7 +42,7 @@ _SAFE_SUM = 2**62
 
 
 def fold_rows(
-    store: Database, aggregate: Aggregate, bindings: Ids, registry: Registry
+    store: FactTables, aggregate: Aggregate, bindings: Ids, registry: Registry
 ) -> tuple[Ids, int, str]:
     """Return the aggregate's rows, the number of bindings and groups that were dropped, and an example.
 

@@ -1,7 +1,8 @@
 """Kernels of expressions and comparisons, on values that are a type and 64 bits.
 
-They agree with the definition in `engine.semantics.expressions`. A value is an integer, a double, an opaque
-term, or an error. An integer beside a double is converted to the nearest double; comparisons are exact.
+They agree with the definitions in `engine.semantics.expressions` and `engine.semantics.time`. A value is an
+integer, a double, a moment or a length of time in microseconds, an opaque term, or an error. An integer
+beside a double is converted to the nearest double; comparisons are exact.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 from zodiacedge.engine.embedded.storage.hash_index import append_row, find_chain, find_row, has_room
 from zodiacedge.engine.embedded.terms.intern_kernels import intern_number
+from zodiacedge.engine.embedded.terms.shared_texts import text_byte
 
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 _SMALLEST = -_LARGEST - 1
 _TOO_LARGE = 9223372036854775808.0
+# The years 1 to 9999, in microseconds since 1970.
+_FIRST_MOMENT = -62135596800000000
+_LAST_MOMENT = 253402300799999999
 
 
 @kernel
@@ -77,14 +82,11 @@ def compare_numbers(first_type: int, first: int, second_type: int, second: int) 
 @kernel
 def compare_texts(dictionary: int, first: int, second: int) -> int:
     """Return -1, 0 or 1 for two texts, by code point: the order of their bytes in UTF-8."""
-    text = get(dictionary, L.D_TEXT)
-    left = get(get(dictionary, L.D_PAYLOADS), first)
-    right = get(get(dictionary, L.D_PAYLOADS), second)
     left_length = load32(get(dictionary, L.D_LENGTHS), first)
     right_length = load32(get(dictionary, L.D_LENGTHS), second)
     for n in range(min(left_length, right_length)):
-        a = load8(text, left + n) & 255
-        b = load8(text, right + n) & 255
+        a = text_byte(dictionary, first, n)
+        b = text_byte(dictionary, second, n)
         if a != b:
             return -1 if a < b else 1
     return int(left_length > right_length) - int(left_length < right_length)
@@ -125,6 +127,25 @@ def as_number(dictionary: int, stack: int, at: int) -> None:
 
 
 @kernel
+def as_operand(dictionary: int, stack: int, at: int) -> None:
+    """Make a value on the stack a number, a moment or a length of time, or an error."""
+    if get(stack, at) == L.IS_TERM:
+        term = get(stack, at + 1)
+        kind = load8(get(dictionary, L.D_KINDS), term)
+        if kind == L.K_MOMENT or kind == L.K_DURATION:
+            put(stack, at, L.IS_MOMENT if kind == L.K_MOMENT else L.IS_DURATION)
+            put(stack, at + 1, get(get(dictionary, L.D_PAYLOADS), term))
+        else:
+            as_number(dictionary, stack, at)
+
+
+@kernel
+def is_time(kind: int) -> bool:
+    """Whether a type of value is that of a moment or a length of time."""
+    return kind == L.IS_MOMENT or kind == L.IS_DURATION
+
+
+@kernel
 def compare_values(dictionary: int, stack: int, operator: int) -> int:
     """Compare the two values at the bottom of the stack."""
     first_type = get(stack, 0)
@@ -143,13 +164,18 @@ def compare_values(dictionary: int, stack: int, operator: int) -> int:
         if kind == load8(kinds, second):
             if kind == L.K_STRING:
                 return comparison_result(compare_texts(dictionary, first, second), operator)
-            if kind in {L.K_BOOLEAN, L.K_MOMENT, L.K_DATE}:
+            if kind == L.K_BOOLEAN or kind == L.K_DATE:
                 left = get(get(dictionary, L.D_PAYLOADS), first)
                 right = get(get(dictionary, L.D_PAYLOADS), second)
                 return comparison_result(int(left > right) - int(left < right), operator)
-    as_number(dictionary, stack, 0)
-    as_number(dictionary, stack, 2)
-    if get(stack, 0) != L.IS_ERROR and get(stack, 2) != L.IS_ERROR:
+    as_operand(dictionary, stack, 0)
+    as_operand(dictionary, stack, 2)
+    if is_time(get(stack, 0)) or is_time(get(stack, 2)):
+        if get(stack, 0) == get(stack, 2):
+            first = get(stack, 1)
+            second = get(stack, 3)
+            return comparison_result(int(first > second) - int(first < second), operator)
+    elif get(stack, 0) != L.IS_ERROR and get(stack, 2) != L.IS_ERROR:
         sign = compare_numbers(get(stack, 0), get(stack, 1), get(stack, 2), get(stack, 3))
         return comparison_result(sign, operator)
     # Not two numbers, and not the same term: unequal, and without an order.
@@ -190,6 +216,14 @@ def half_even(value: float) -> float:
 def apply_unary(stack: int, at: int, op: int) -> None:
     """Apply a unary function to the number at a position of the stack."""
     if get(stack, at) == L.IS_ERROR or get(stack, at) == L.IS_PENDING:
+        return
+    if get(stack, at) == L.IS_MOMENT or (get(stack, at) == L.IS_DURATION and op != L.X_NEGATE):
+        put(stack, at, L.IS_ERROR)
+        return
+    if get(stack, at) == L.IS_DURATION:
+        micros = get(stack, at + 1)
+        put(stack, at, L.IS_DURATION if micros != _SMALLEST else L.IS_ERROR)
+        put(stack, at + 1, -micros if micros != _SMALLEST else 0)
         return
     if get(stack, at) == L.IS_INTEGER:
         whole = get(stack, at + 1)
@@ -238,7 +272,7 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
         fits = sum_fits(first, second)
         result = first + second if fits else 0
     elif op == L.X_SUBTRACT:
-        fits = sum_fits(first, -second) if second != _SMALLEST else first < 0
+        fits = difference_fits(first, second)
         result = first - second if fits else 0
     elif op == L.X_MULTIPLY:
         fits = product_fits(first, second)
@@ -273,6 +307,62 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
 
 
 @kernel
+def apply_times(stack: int, at: int, op: int) -> None:
+    """Apply an operator to two values, one of which is a moment or a length of time."""
+    first_type = get(stack, at)
+    second_type = get(stack, at + 2)
+    first = get(stack, at + 1)
+    second = get(stack, at + 3)
+    put(stack, at, L.IS_ERROR)
+    if is_time(first_type) and is_time(second_type):
+        moments = int(first_type == L.IS_MOMENT) + int(second_type == L.IS_MOMENT)
+        backwards = first_type == L.IS_DURATION and second_type == L.IS_MOMENT
+        if op == L.X_ADD and moments < 2 and sum_fits(first, second):
+            put_time(stack, at, moments == 1, first + second)
+        elif op == L.X_SUBTRACT and not backwards and difference_fits(first, second):
+            put_time(stack, at, moments == 1, first - second)
+        return
+    length = first if first_type == L.IS_DURATION else second
+    factor = second if first_type == L.IS_DURATION else first
+    kind = second_type if first_type == L.IS_DURATION else first_type
+    if first_type == L.IS_MOMENT or second_type == L.IS_MOMENT:
+        return
+    if op == L.X_MULTIPLY and kind == L.IS_INTEGER:
+        if product_fits(length, factor):
+            put_time(stack, at, False, length * factor)
+        return
+    real = float(factor) if kind == L.IS_INTEGER else as_double(factor)
+    if op == L.X_MULTIPLY:
+        put_micros(stack, at, float(length) * real)
+    elif op == L.X_DIVIDE and first_type == L.IS_DURATION and real != 0.0:
+        put_micros(stack, at, float(length) / real)
+
+
+@kernel
+def difference_fits(first: int, second: int) -> bool:
+    """Whether a difference stays within 64 bits."""
+    return sum_fits(first, -second) if second != _SMALLEST else first < 0
+
+
+@kernel
+def put_time(stack: int, at: int, moment: bool, micros: int) -> None:
+    """Put a moment on the stack, or an error outside the years 1 to 9999; or a length of time."""
+    if not moment:
+        put(stack, at, L.IS_DURATION)
+    elif _FIRST_MOMENT <= micros <= _LAST_MOMENT:
+        put(stack, at, L.IS_MOMENT)
+    put(stack, at + 1, micros)
+
+
+@kernel
+def put_micros(stack: int, at: int, micros: float) -> None:
+    """Put a length of so many microseconds, rounded, on the stack, or an error beyond 64 bits."""
+    if -_TOO_LARGE <= micros < _TOO_LARGE:
+        put(stack, at, L.IS_DURATION)
+        put(stack, at + 1, int(half_even(micros)))
+
+
+@kernel
 def apply_binary(stack: int, at: int, op: int) -> None:
     """Apply an operator to the two numbers at a position of the stack."""
     first_type = get(stack, at)
@@ -282,6 +372,9 @@ def apply_binary(stack: int, at: int, op: int) -> None:
         return
     if first_type == L.IS_ERROR or second_type == L.IS_ERROR:
         put(stack, at, L.IS_ERROR)
+        return
+    if is_time(first_type) or is_time(second_type):
+        apply_times(stack, at, op)
         return
     first = get(stack, at + 1)
     second = get(stack, at + 3)
@@ -327,7 +420,10 @@ def term_of(dictionary: int, stack: int, at: int) -> int:
         return -1
     if kind == L.IS_TERM:
         return get(stack, at + 1)
-    return intern_number(dictionary, L.K_INTEGER if kind == L.IS_INTEGER else L.K_DOUBLE, get(stack, at + 1))
+    number = L.K_INTEGER if kind == L.IS_INTEGER else L.K_DOUBLE
+    if kind == L.IS_MOMENT or kind == L.IS_DURATION:
+        number = L.K_MOMENT if kind == L.IS_MOMENT else L.K_DURATION
+    return intern_number(dictionary, number, get(stack, at + 1))
 
 
 @kernel
@@ -396,11 +492,9 @@ def truth_of(dictionary: int, stack: int, at: int) -> int:
 @kernel
 def tagged_text_length(dictionary: int, term: int) -> int:
     """Return the number of bytes of a text with a language tag, which is before it, with a zero between."""
-    text = get(dictionary, L.D_TEXT)
-    start = get(get(dictionary, L.D_PAYLOADS), term)
     length = load32(get(dictionary, L.D_LENGTHS), term)
     for n in range(length):
-        if load8(text, start + n) == 0:
+        if text_byte(dictionary, term, n) == 0:
             return length - n - 1
     return length
 
@@ -428,7 +522,7 @@ def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> No
         elif op == L.X_HOST:
             top = call_host(frame, get(spec, here + 1), stack, top)
         elif op == L.X_NEGATE or L.X_ABS <= op <= L.X_LOG10:
-            as_number(dictionary, stack, top - 2)
+            as_operand(dictionary, stack, top - 2)
             apply_unary(stack, top - 2, op)
         elif op == L.X_JUMP:
             n += get(spec, here + 1)
@@ -447,7 +541,7 @@ def evaluate_code(frame: int, at: int, length: int, stack: int, base: int) -> No
             else:
                 n += get(spec, here + 1)
         else:
-            as_number(dictionary, stack, top - 4)
-            as_number(dictionary, stack, top - 2)
+            as_operand(dictionary, stack, top - 4)
+            as_operand(dictionary, stack, top - 2)
             apply_binary(stack, top - 4, op)
             top -= 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.embedded.expressions.host_functions import host_function
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import too_wide
-from zodiacedge.language.ast import Binary, Call, Expression, Unary, Variable
+from zodiacedge.language.ast import Binary, Call, Expression, Now, Unary, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,6 +80,8 @@ class ExpressionCode:
                     return self._first_value(args, registers)
                 code = [word for arg in args for word in self.of(arg, registers)]
                 return [*code, L.X_HOST, self._host(function, len(args), registered=registered)]
+            case Now():
+                raise TypeError(expression)
             case _:
                 return [L.X_TERM, self._terms.constant(expression)]
 

@@ -9,7 +9,7 @@ columns without a Python object per row; its results are encoded the same way.
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import evaluate
 from zodiacedge.engine.semantics.host_functions import arrow_type, call_rows, term_of
+from zodiacedge.extras import has, need
 from zodiacedge.language.ast import Call
 
 if TYPE_CHECKING:
@@ -51,10 +52,11 @@ TYPE_OF_KIND = {
     L.K_BOOLEAN: bool,
     L.K_MOMENT: datetime,
     L.K_DATE: date,
+    L.K_DURATION: timedelta,
 }
-_TYPES = (None, str, int, float, bool, datetime, date)
+_TYPES = (None, str, int, float, bool, datetime, date, timedelta)
 # For each kind, the position of its type in `_TYPES`.
-_TYPE_NUMBERS = np.array([_TYPES.index(TYPE_OF_KIND.get(kind)) for kind in range(L.K_DATE + 1)], np.int64)
+_TYPE_NUMBERS = np.array([_TYPES.index(TYPE_OF_KIND.get(kind)) for kind in range(L.K_DURATION + 1)], np.int64)
 
 
 class HostFunction:
@@ -74,6 +76,11 @@ class HostFunction:
         self.wanted.ensure_hash_set()
         self.wanted.reserve(_ROOM)
 
+    def forget(self) -> None:
+        """Drop all results; they are computed again when they are needed."""
+        self.known.clear()
+        self.known.trim()
+
     def compute(self, dictionary: Dictionary, registry: Registry) -> None:
         """Compute the results of the queued arguments."""
         args = self.wanted.rows.copy()
@@ -84,8 +91,9 @@ class HostFunction:
         self.wanted.reserve(max(_ROOM, 2 * len(args)))
         function = registry.functions.get(self.function) if self.registered else None
         if function and function.vectorised:
+            need("tables", "a vectorised function")
             results = _in_batches(function, args, dictionary)
-        elif self.registered or len(args) < _WORTH_COLUMNS:
+        elif self.registered or len(args) < _WORTH_COLUMNS or not has("tables"):
             results = self._one_by_one(args, dictionary, registry)
         else:
             results = self._by_columns(args, dictionary, registry)

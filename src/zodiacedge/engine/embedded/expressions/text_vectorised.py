@@ -214,7 +214,7 @@ _ARROW_NAMES = {"hours": "hour", "minutes": "minute"}
 _DAYS = ("year", "month", "day")
 _DATES = (*_DAYS, "hours", "minutes", "seconds")
 _ASCII_ONLY = ("lower", "upper")
-_KIND_TESTS = {"isiri": _tested_kind(L.K_IRI, L.K_IRI), "isliteral": _tested_kind(L.K_STRING, L.K_DATE)}
+_KIND_TESTS = {"isiri": _tested_kind(L.K_IRI, L.K_IRI), "isliteral": _tested_kind(L.K_STRING, L.K_DURATION)}
 _COLUMNS: dict[str, Column] = {
     "concat": _joined,
     "strlen": _length,

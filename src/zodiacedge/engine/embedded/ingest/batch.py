@@ -1,7 +1,9 @@
 """Facts that a change inserts or deletes, as rows of term ids, and their delta on a database.
 
-Terms are added to the dictionary at once: it only grows, and terms of a refused change are not state. Facts
-of N-Triples and N-Quads never become Python objects; those of other formats do, a batch at a time.
+Terms are added to the dictionary at once; terms of a refused change are not state, and are reclaimed later.
+Facts of N-Triples, N-Quads, CSV, TSV, Parquet, Arrow and of tables in memory never become Python objects;
+those of other formats do, a batch at a time. Where Numba is missing, tables are read row by row, which is
+quicker.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels.jit import COMPILED
 from zodiacedge.engine.embedded.storage.relation import Relation
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.errors import Diagnostic, UsageProblem
-from zodiacedge.io.read import fact_batches
+from zodiacedge.extras import need
+from zodiacedge.io import columns_of_table, facts_of_table
+from zodiacedge.io.read import column_batches, fact_batches
 from zodiacedge.io.sources import Format
 from zodiacedge.language.ast import Variable
 from zodiacedge.language.printer import format_atom
@@ -25,6 +30,8 @@ from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
@@ -38,12 +45,38 @@ if TYPE_CHECKING:
 _MOST_EXAMPLES = 1000
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _TableRows:
+    """Rows of a file that is a table, and its relation."""
+
+    relation: str
+    rows: Ids
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def _of_relation(relation: str, batches: Iterable[list[Fact] | Ids]) -> Iterator[list[Fact] | _TableRows]:
+    for batch in batches:
+        yield batch if isinstance(batch, list) else _TableRows(relation, batch)
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class EmbeddedBatch:
     """Facts to insert, or facts to delete, of one change."""
 
     store: Database
     _rows: dict[Relation, list[Ids]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Keep the ids of the facts as long as the batch lives."""
+        self.store.terms.add_holder(self)
+
+    def held_ids(self) -> Iterator[Ids]:
+        """Yield the ids of the facts."""
+        for relation, pieces in self._rows.items():
+            yield np.array([relation.member_of], np.int32)
+            yield from pieces
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
@@ -69,18 +102,60 @@ class EmbeddedBatch:
 
     def load(self, load: Load) -> None:
         """Add the facts of files."""
-        for batch in load.batches(self._read):
+        # Changes run while the readers of files hold ids.
+        with self.store.terms.held():
+            for batch in load.batches(self._read):
+                if isinstance(batch, list):
+                    self.add(batch)
+                elif isinstance(batch, _TableRows):
+                    self.add_table_rows(batch.relation, batch.rows)
+                else:
+                    self.add_triples(batch)
+
+    def _read(self, reading: FileReading) -> Iterator[list[Fact] | Ids] | Iterator[list[Fact] | _TableRows]:
+        form, dictionary = reading.source.format, self.store.dictionary
+        if form in {Format.NTRIPLES, Format.NQUADS}:
+            from zodiacedge.engine.embedded.ingest.ntriples.reader import triple_batches  # noqa: PLC0415 - many kernels
+
+            return triple_batches(reading, dictionary)
+        if not COMPILED:
+            return fact_batches(reading)
+        if form in {Format.CSV, Format.TSV}:
+            from zodiacedge.engine.embedded.ingest.tables.tabular import row_batches  # noqa: PLC0415 - many kernels
+
+            return _of_relation(reading.source.relation, row_batches(reading, dictionary))
+        if form in {Format.PARQUET, Format.ARROW}:
+            return _of_relation(reading.source.relation, self._rows_of(column_batches(reading)))
+        return fact_batches(reading)
+
+    def add_table(self, table: pa.Table, relation: str) -> None:
+        """Add the rows of an Arrow table as facts of a relation; raise if a row is no fact."""
+        if not COMPILED:
+            self.add(facts_of_table(table, relation))
+            return
+        for batch in self._rows_of(columns_of_table(table, relation)):
             if isinstance(batch, list):
                 self.add(batch)
             else:
-                self.add_triples(batch)
+                self.add_table_rows(relation, batch)
 
-    def _read(self, reading: FileReading) -> Iterator[list[Fact] | Ids]:
-        if reading.source.format in {Format.NTRIPLES, Format.NQUADS}:
-            from zodiacedge.engine.embedded.ingest.ntriples.reader import triple_batches  # noqa: PLC0415 - many kernels
+    def _rows_of(self, batches: Iterable[list[Fact] | pa.RecordBatch]) -> Iterator[list[Fact] | Ids]:
+        need("tables", "a table")
+        from zodiacedge.engine.embedded.ingest.tables.arrow_columns import rows_of_batch  # noqa: PLC0415 - many kernels
 
-            return triple_batches(reading, self.store.dictionary)
-        return fact_batches(reading)
+        for batch in batches:
+            yield batch if isinstance(batch, list) else rows_of_batch(self.store.dictionary, batch)
+
+    def add_table_rows(self, name: str, rows: Ids) -> None:
+        """Add the rows of a table: one column is a class, and `rdf:type` has a class in each row."""
+        width = rows.shape[1]
+        if width == 1:
+            self.add_rows(Relation.of_class(self.store.dictionary.encode(IRI(name))), rows)
+        elif width == 2 and name == RDF_TYPE:
+            for number in np.unique(rows[:, 1]).tolist():
+                self.add_rows(Relation.of_class(number), rows[rows[:, 1] == number, :1])
+        else:
+            self.add_rows(Relation(name, width), rows)
 
     def add_triples(self, triples: Ids) -> None:
         """Add triples as rows of subject, predicate and object."""

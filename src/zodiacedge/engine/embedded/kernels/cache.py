@@ -17,6 +17,7 @@ import logging
 import os
 import pickle
 import stat
+import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from zodiacedge.engine.embedded.kernels.target import Target, package_folder
@@ -41,7 +44,7 @@ _TARGET = "target.json"
 
 
 @dataclass
-class Lookup:
+class KernelSources:
     """Where kernels of this process may come from, and where they came from."""
 
     from_package: bool = True
@@ -53,7 +56,7 @@ class Lookup:
     compiled: int = 0
 
 
-LOOKUP = Lookup()
+LOOKUP = KernelSources()
 
 
 class NotCompiledError(Exception):
@@ -61,7 +64,7 @@ class NotCompiledError(Exception):
 
 
 @contextmanager
-def looking_up(*, from_package: bool, may_compile: bool) -> Iterator[Lookup]:
+def looking_up(*, from_package: bool, may_compile: bool) -> Iterator[KernelSources]:
     """Set in the block where kernels come from that are not loaded yet."""
     before = LOOKUP.from_package, LOOKUP.may_compile
     LOOKUP.from_package, LOOKUP.may_compile = from_package, may_compile
@@ -154,7 +157,6 @@ class _KernelCache(_Cache):
         return str(own_folder() or "")
 
     def load_overload(self, sig: object, target_context: Any) -> Any:
-        target_context.refresh()
         name = self._file(sig)
         folder = own_folder()
         found = _read(folder / name) if folder else None
@@ -164,11 +166,13 @@ class _KernelCache(_Cache):
             found = _read(_shipped_folder() / name)
             LOOKUP.shipped += found is not None
         if found is not None:
-            # As Numba's own cache does.
+            # As Numba's own cache does, but for the registries: kernels need the runtime only.
+            rtsys.initialize(target_context)
             return CompileResult._rebuild(target_context, *found)  # type: ignore[no-untyped-call]  # noqa: SLF001
         if not LOOKUP.may_compile:
             raise NotCompiledError(self._name)
         _log_compilation(self._name)
+        _load_registries()
         return None
 
     def save_overload(self, sig: object, data: Any) -> None:
@@ -192,6 +196,24 @@ class _KernelCache(_Cache):
 
     def _file(self, signature: object) -> str:
         return f"{self._name}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
+
+
+@cache
+def _load_registries() -> None:
+    """Load what Numba needs to compile, 40 MB of memory; code that was compiled before does without it.
+
+    SciPy's BLAS is left out, which no kernel needs and which is slow to load.
+    """
+    name = "scipy.linalg.cython_blas"
+    missing = name not in sys.modules
+    if missing:
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+    finally:
+        if missing:
+            del sys.modules[name]
 
 
 def _read(path: Traversable) -> tuple[Any, ...] | None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import os
 import struct
-import sys
 from ctypes import addressof, c_byte
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -72,25 +71,12 @@ def _lies_in(array: NDArray[Any], base: int) -> bool:
     return start <= base < start + array.nbytes
 
 
-def _load_registries() -> None:
-    """Load Numba's registries without SciPy's BLAS, which no kernel needs and which is slow to load."""
-    name = "scipy.linalg.cython_blas"
-    if name not in sys.modules:
-        sys.modules[name] = None  # type: ignore[assignment]
-        try:
-            cpu_target.typing_context.refresh()
-            cpu_target.target_context.refresh()
-        finally:
-            del sys.modules[name]
-
-
 try:
     if os.environ.get("ZODIAC_PURE_PYTHON"):
         raise ImportError  # noqa: TRY301 - as if the package were missing
     import numba
     from llvmlite import ir
     from numba import types
-    from numba.core.registry import cpu_target
     from numba.extending import intrinsic
 
     COMPILED = True
@@ -149,8 +135,6 @@ if TYPE_CHECKING:
 
 elif COMPILED:
     from zodiacedge.engine.embedded.kernels.cache import cache_kernel
-
-    _load_registries()
 
     def kernel(function: _Kernel) -> _Kernel:
         """Compile a function; the result is cached on disk and runs without the interpreter's lock."""

@@ -50,9 +50,31 @@ D_SLOT_COUNT = 6
 D_TEXT = 7  # address of the arena of texts
 D_TEXT_END = 8
 D_TEXT_CAPACITY = 9
-DICTIONARY_WORDS = 10
+D_FREE = 10  # number of free ids
+D_HOLES = (
+    11  # address of the first free id + 1, or 0, of each class of holes; the last free id of each follows
+)
+D_WASTE = 12  # bytes of the arena that no term uses
+D_MARKS = 13  # address of a byte per id, set where the term is in use; 0 unless terms are reclaimed
+D_ROOTS = 14  # for each class of similar texts: 1 + the last term whose text is whole, or 0
+ROOTS = 64
+DICTIONARY_WORDS = D_ROOTS + ROOTS
 
-# Kinds of terms, in no particular order.
+# The payload of a text: where its own bytes are, and how many first and last bytes are those of its root,
+# another text. The root's number follows the own bytes; a text without a root is whole.
+OFFSET_BITS = 40
+SHARED_BITS = 10
+ROOT_BYTES = 4
+LEAST_SAVED = 2  # units of the arena that sharing must save, because a root stays as long as the text
+
+# A text takes whole units of the arena. A free id of a class keeps a hole of so many units for a text.
+TEXT_UNIT = 8
+HOLE_CLASSES = 129  # class 0 has no hole
+# The payload of a free id: the place of its hole, shifted by these bits, and its class.
+HOLE_BITS = 8
+
+# Kinds of terms, in no particular order. A free id has the length field as the link to the next one.
+K_FREE = -1
 K_IRI = 0
 K_BLANK = 1
 K_STRING = 2
@@ -65,6 +87,7 @@ K_FLOAT = 8
 K_BOOLEAN = 9
 K_MOMENT = 10
 K_DATE = 11
+K_DURATION = 12
 
 # A variant of a rule: a run of steps, in the first round or in all later ones.
 VARIANT_WORDS = 4
@@ -84,6 +107,7 @@ P_SOURCES = 3  # atoms: the first source
 P_SOURCE_COUNT = 4
 P_ONCE = 5  # atoms: whether one match is enough
 P_FUSED = 6  # the last atom of a rule: whether it may write heads itself
+P_BACK = 3  # emit: the step whose next match may give another head, or -1
 P_TARGET = 7  # emit: the table's record
 P_ORIGINS = 7  # a fused atom: offset in `spec` of the origins of the head's columns
 P_PAIRS = 8  # atoms: whether every source is a table of two columns whose access checks all bound columns
@@ -108,6 +132,7 @@ OP_ABSENT = 2
 OP_COMPARE = 3
 OP_BIND = 4
 OP_EMIT = 5
+OP_NEW = 6  # goes on only if the head, whose columns are all bound, has no bit in the target yet
 
 # A column of an atom or of a head: a mode and a register or a term.
 SPEC_WORDS = 2
@@ -235,6 +260,8 @@ IS_INTEGER = 1
 IS_DOUBLE = 2
 IS_TERM = 3
 IS_PENDING = 4  # the host has not computed it yet
+IS_MOMENT = 5
+IS_DURATION = 6
 
 # Comparisons.
 EQUAL = 0

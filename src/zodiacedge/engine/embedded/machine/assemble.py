@@ -23,12 +23,12 @@ from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationV
 from zodiacedge.plan.order import used_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
-    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.storage.database import FactTables
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Argument
@@ -57,7 +57,7 @@ class Frame(NamedTuple):
 class Assembly:
     """The variants of one node, and the memory that they run in."""
 
-    store: Database
+    store: FactTables
     reads: Reads
     registry: Registry
     share: tuple[int, int] = (0, 1)
@@ -95,6 +95,7 @@ class Assembly:
         later: bool,
         rule: int,
         exact: bool = False,
+        every: bool = False,
         distinct_rows: bool = False,
     ) -> None:
         """Add a variant of a rule.
@@ -106,12 +107,17 @@ class Assembly:
             later: Whether the variant runs in every round but the first, or in the first only.
             rule: The number of the rule, for counts.
             exact: Whether every binding must be emitted exactly once.
+            every: Whether to go on to the next binding of a head that is derived already, to count them.
             distinct_rows: Whether a row that is in two tables must be read once.
         """
         first = len(self._steps) // L.STEP_WORDS
         registers: dict[Variable, int] = {}
+        wanted = {arg for arg in head if isinstance(arg, Variable)}
+        # The step that binds the last variable of the head, if another step follows it.
+        back = -1
         for number, step in enumerate(steps):
             last = number + 1 == len(steps)
+            at = len(self._steps) // L.STEP_WORDS - first
             self._step(
                 step,
                 registers,
@@ -120,20 +126,31 @@ class Assembly:
                 distinct_rows=distinct_rows or exact or not last,
                 first=number == 0,
             )
-        spec = len(self._spec)
-        for arg in head:
-            if isinstance(arg, Variable):
-                self._spec += [L.MODE_REGISTER, registers[arg]]
-            else:
-                self._spec += [L.MODE_TERM, self.store.terms.constant(arg)]
+            if wanted and registers.keys() >= wanted:
+                wanted, back = set(), at
+                if target.is_marked and not (exact or every) and any(map(_joins, steps[number + 1 :])):
+                    self._steps += [L.OP_NEW, len(head), self._head(head, registers), 0, 0, 0, 0, 0, 0]
+        spec = self._head(head, registers)
         self._fuse(first, spec, len(head))
-        self._steps += [L.OP_EMIT, len(head), spec, 0, 0, 0, 0, target.at, 0]
+        if exact or every:
+            back = len(self._steps) // L.STEP_WORDS - first - 1
+        self._steps += [L.OP_EMIT, len(head), spec, back, 0, 0, 0, target.at, 0]
         self._names[rule] = registers
         self.targets.append(target)
         length = len(self._steps) // L.STEP_WORDS - first
         self._variants += [first, L.LATER_ROUNDS if later else L.FIRST_ROUND, length, rule]
         self._most_registers = max(self._most_registers, len(registers) + 1)
         self._most_steps = max(self._most_steps, length)
+
+    def _head(self, head: Sequence[Argument], registers: Mapping[Variable, int]) -> int:
+        """Append the columns of a head; return their offset."""
+        spec = len(self._spec)
+        for arg in head:
+            if isinstance(arg, Variable):
+                self._spec += [L.MODE_REGISTER, registers[arg]]
+            else:
+                self._spec += [L.MODE_TERM, self.store.terms.constant(arg)]
+        return spec
 
     def frame(self, own: Sequence[Table], rules: int) -> Frame:
         """Return the machine's frame; the assembly must outlive it."""
@@ -270,7 +287,8 @@ class Assembly:
             access = L.BY_INDEX if mask else L.BY_SCAN
         entry = len(self._excluded)
         for view in source.excluded:
-            view.table.ensure_hash_set()
+            if not view.table.is_marked:
+                view.table.ensure_hash_set()
             self._excluded += [view.table.at, view.member_of]
         self._sources += [
             table.at,
@@ -343,6 +361,10 @@ def _array(values: list[int]) -> NDArray[np.int64]:
 
 def _is_class(source: TableSource) -> bool:
     return all(view.is_class for view in (source.view, *source.excluded))
+
+
+def _joins(step: Step) -> bool:
+    return isinstance(step, Match | Absent | AggregateRows)
 
 
 def _needed(steps: Sequence[Step], head: Sequence[Argument]) -> set[Variable]:

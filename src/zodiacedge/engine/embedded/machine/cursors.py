@@ -123,7 +123,11 @@ def is_excluded(frame: int, source: int, row: int, arity: int) -> bool:
     for n in range(count):
         here = get(source, L.S_EXCLUDED) + n * L.EXCLUDED_WORDS
         other = get(excluded, here)
-        if get(other, L.T_ARITY) == arity:
+        if get(other, L.T_BITS):
+            same = arity == 1 or get(probe, arity - 1) == get(excluded, here + 1)
+            if same and has_pair_bit(other, 0, get(probe, 0)):
+                return True
+        elif get(other, L.T_ARITY) == arity:
             if (
                 find_pair(other, get(probe, 0), get(probe, 1)) >= 0
                 if arity == 2

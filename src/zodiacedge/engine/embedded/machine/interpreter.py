@@ -9,6 +9,9 @@ In each round the delta of a table is the range of the rows of the previous roun
 step without a value (a division by zero) poisons the binding: the other steps are still evaluated, and the
 emit step counts an error instead of storing a fact.
 
+Once a head is stored, the machine goes back to the step that bound the last of its variables: the steps after
+that one are tests, and one way to pass them is enough.
+
 `cursors` enumerates the matches of an atom, `fused_join` joins the last atom and writes heads, and
 `expressions.steps` evaluates comparisons and bindings.
 """
@@ -20,9 +23,10 @@ from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import kernel, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.machine.cursors import advance, advance_pairs, fill_key
+from zodiacedge.engine.embedded.machine.cursors import advance, advance_pairs, fill_key, known_term
 from zodiacedge.engine.embedded.machine.fused_join import emit_matches, emit_pairs
 from zodiacedge.engine.embedded.storage.hash_index import (
+    has_pair_bit,
     has_room,
     insert_rows,
     is_full,
@@ -127,6 +131,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
         elif op == L.OP_EMIT:
             if poison:
                 note_error(frame, state)
+                depth -= 1
             else:
                 arity = get(steps, step + L.P_ARITY)
                 fill_key(key, spec, get(steps, step + L.P_SPEC), arity, registers)
@@ -135,12 +140,20 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 if not bits or set_pair_bit(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
                     filled += 1
                 derived += 1
-            depth -= 1
+                depth = get(steps, step + L.P_BACK)
             forward = 0
         elif not forward:
             if poison == depth + 1:
                 poison = 0
             depth -= 1
+        elif op == L.OP_NEW:
+            at = get(steps, step + L.P_SPEC)
+            head = known_term(spec, at, registers) if wide == 2 else 0
+            if has_pair_bit(target, head, known_term(spec, at + (wide - 1) * L.SPEC_WORDS, registers)):
+                depth -= 1
+                forward = 0
+            else:
+                depth += 1
         elif op == L.OP_ABSENT:
             if poison and has_no_value(steps, step, spec, registers):
                 depth += 1

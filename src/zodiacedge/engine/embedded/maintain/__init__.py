@@ -7,11 +7,11 @@ node_facts        the facts of one node under change, and the instances that der
 backward_forward  deletion in recursive nodes: facts without a well-founded proof
 dred              deletion in recursive nodes: delete and rederive
 incremental       one node maintained: classify the delta, delete, insert semi-naively
-projection        a node that copies a relation, maintained
-equivalence       a symmetric-transitive node, maintained class by class
+shapes            nodes of a certain shape: projections, transitive closures, equivalences
 patch_segment     an old segment patched to a recomputed one
 merge_split       segments of nodes that merge, split or lose rules
 strategy          maintain or recompute, and when to give up: the elastic choice
+windows           the moments that enter and leave windows as the clock moves
 transition        the old version, the next rules and the result of a change
 propagate         a whole change, node by node in topological order
 """

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # A name that no predicate of a user can have.
 DELTA = "delta rows"
-# A program that derived more rows is not kept: clearing its target would cost too much.
+# A program that read or derived more rows is not kept: its tables are large, and clearing them costs much.
 _MOST_ROWS = 20_000
 # The most programs of one query that are kept, for different sets of overlays.
 _MOST_PROGRAMS = 8
@@ -140,7 +140,7 @@ class AssembledQuery:
         if not self.delta.is_plain(count):
             self.delta.refill(rows)
             count = -1
-        flat = np.ascontiguousarray(rows, np.int32)
+        flat = np.ascontiguousarray(rows, np.int32).ravel()
         reason = rerun(
             frame.at,
             frame.state_at,
@@ -190,9 +190,16 @@ def evaluate_delta(
         query.programs = [program, *current[: _MOST_PROGRAMS - 1]]
         draft.add_reader(query, relations)
     heads = program.run(draft, rows)
-    if len(heads) > _MOST_ROWS:
+    if max(len(heads), len(rows)) > _MOST_ROWS:
         query.programs.remove(program)
     return heads
+
+
+def prepare_delta(draft: Draft, query: DeltaQuery, delta: tuple[int, int], own: Segment) -> None:
+    """Build the indexes of the next version that a query reads; its delta rows have a width and a class."""
+    width, member_of = delta
+    reads = _reads(draft, query, [(Table(width), member_of)], own, old=False, lasting=True)
+    _assembled(draft, query, reads, arrange(query.body, (), query.position, reads, query.wanted))
 
 
 def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
@@ -274,7 +281,7 @@ class VersionReads:
                 for table, member_of in self.delta
             ]
         return [
-            _source(piece, relation.member_of)
+            source_of(piece, relation.member_of)
             for relation in self.draft.relations(atom)
             for piece in self.pieces(relation)
         ]
@@ -286,7 +293,7 @@ class VersionReads:
     def rows(self, aggregate: Aggregate) -> list[TableSource]:
         """Return the tables of an aggregate's rows."""
         del aggregate
-        return [_source(piece, NO_CLASS) for piece in self.aggregate_rows()]
+        return [source_of(piece, NO_CLASS) for piece in self.aggregate_rows()]
 
     def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
         """Return the expected number of rows that match an atom."""
@@ -297,6 +304,7 @@ class VersionReads:
         return expected(size, atom, bound)
 
 
-def _source(piece: OverlayTable, member_of: int) -> TableSource:
+def source_of(piece: OverlayTable, member_of: int) -> TableSource:
+    """Return one table of a version as the source of an atom."""
     excluded = (TableView(piece.without, member_of),) if piece.without is not None else ()
     return TableSource(TableView(piece.table, member_of), RelationVersion.NEW, excluded)

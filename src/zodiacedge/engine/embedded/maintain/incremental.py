@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 # A recursive node is recomputed if more than one in so many of its facts are candidates for deletion.
 _MOST_CANDIDATES = 4
 _FEW = 1000
+# A node is recomputed if more than one in so many groups of an aggregate are to be folded again.
+_MOST_GROUPS = 4
+_FEW_GROUPS = 32
 
 
 class NodeChange:
@@ -189,6 +192,10 @@ class NodeChange:
         groups = changed[0] if len(changed) == 1 else Table.union(len(aggregate.groups), changed).rows
         if not len(groups):
             return
+        many = len(groups) > _FEW_GROUPS and len(groups) * _MOST_GROUPS > len(own.aggregate_rows[key])
+        if draft.clock.is_set and many:
+            # To look their bindings up costs more than to join all.
+            raise GaveUpError
         delta_rows = [(groups, NO_CLASS)]
         before = evaluate_delta(draft, node_rules.rows_of_groups(key), delta_rows, own, old=True)
         after = self._folded(

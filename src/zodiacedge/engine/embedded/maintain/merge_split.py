@@ -30,7 +30,7 @@ from zodiacedge.engine.embedded.versions.ownership import OWN, OWN_BEFORE
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,6 +132,8 @@ class Inheritance:
     successors: dict[Keys, Successor] = field(default_factory=dict)
     unclaimed: list[tuple[Relation, Ids]] = field(default_factory=list)
     """Rows of inherited tables that no head of the successor matches."""
+    _filled: dict[tuple[int, bool], tuple[Rule, set[Relation]]] = field(default_factory=dict)
+    """The relations that a rule's heads fill, by the identity of the rule, which is kept with them."""
 
     def hand_over(self, lineages: Sequence[Lineage], removed: Sequence[Keys]) -> None:
         """Hand the tables of removed nodes over to new nodes."""
@@ -168,6 +170,15 @@ class Inheritance:
                 for relation, own in by_class(Relation(rule.head.relation, len(rule.head.args)), rows):
                     suspects.setdefault(relation, Table(relation.arity)).insert(own)
         return {relation: table.rows for relation, table in suspects.items()}
+
+    def lost_rules(self, node_rules: NodeRules) -> Iterator[Rule]:
+        """Yield the rules whose facts are suspects: those of the node's parents that fill its tables."""
+        successor = self.successors[node_rules.keys]
+        for parent in successor.lineage.parents:
+            for key in parent - node_rules.keys:
+                rule = self.before.rule(key) if self.before else None
+                if rule and self._fills(rule, successor.segment, typed=node_rules.typed):
+                    yield rule
 
     def settle(self, successor: Successor) -> SegmentChange:
         """Record the rows copied into a segment and deleted from it as changed.
@@ -280,4 +291,8 @@ class Inheritance:
 
     def _tables(self, rule: Rule, *, typed: bool) -> set[Relation]:
         """Return the relation of the table that a node fills with a rule's heads."""
-        return {self.store.filled_by(rule.head, pairs=typed)}
+        filled = self._filled.get((id(rule), typed))
+        if filled is None:
+            filled = rule, {self.store.filled_by(rule.head, pairs=typed)}
+            self._filled[id(rule), typed] = filled
+        return filled[1]

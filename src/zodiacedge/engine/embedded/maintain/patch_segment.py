@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zodiacedge.engine.embedded.maintain.strategy import SECONDS_PER_UNREADY_ROW
 from zodiacedge.engine.embedded.versions.difference import TableDifference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from zodiacedge.engine.embedded.storage.overlay import Overlay
     from zodiacedge.engine.embedded.storage.segment import Segment
@@ -56,6 +58,23 @@ def patch_segment(draft: Draft, old: Segment, new: Segment) -> None:
         if deleted or inserted:
             _apply(draft.aggregate_overlay(old, key), deleted, inserted)
     draft.settle(old)
+
+
+def keep_equal_tables(olds: Sequence[Segment], new: Segment) -> None:
+    """Replace tables of a new segment by old tables with the same rows, whose readers need no visit."""
+    for relation, table in new.tables.items():
+        tables = [old.tables[relation] for old in olds if old.tables.get(relation)]
+        if len(tables) == 1 and _are_equal(tables[0], table):
+            new.tables[relation] = tables[0]
+
+
+def _are_equal(old: Table, new: Table) -> bool:
+    if len(old) != len(new) or not len(old):
+        return False
+    # Often they are in the same order. Otherwise an estimate may say that they differ, for less.
+    if np.array_equal(old.rows, new.rows):
+        return True
+    return not TableDifference.of_tables([old], new).estimate and old.count_present(new.rows) == len(new)
 
 
 def _changed_rows(old: Table | None, new: Table | None) -> tuple[list[Ids], list[Ids]]:

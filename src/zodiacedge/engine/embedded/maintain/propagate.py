@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import NodeRun, Progress, SegmentChange, refuse_errors
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
-from zodiacedge.engine.embedded.maintain.equivalence import maintain_equivalence
 from zodiacedge.engine.embedded.maintain.incremental import NodeChange
 from zodiacedge.engine.embedded.maintain.merge_split import Inheritance, node_changes
-from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, patch_segment
-from zodiacedge.engine.embedded.maintain.projection import is_quickly_maintained, maintain_projection
+from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, keep_equal_tables, patch_segment
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+from zodiacedge.engine.embedded.maintain.shapes.closure import maintain_closure
+from zodiacedge.engine.embedded.maintain.shapes.equivalence import maintain_equivalence
+from zodiacedge.engine.embedded.maintain.shapes.projection import is_quickly_maintained, maintain_projection
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
 from zodiacedge.engine.embedded.maintain.transition import NextVersion
+from zodiacedge.engine.embedded.storage.database import WINDOWS
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import SegmentDifference
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.merge_split import Successor
     from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice
     from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
+    from zodiacedge.engine.embedded.maintain.windows import WindowDelta
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Argument, Rule
@@ -61,6 +64,7 @@ class Propagation:
         settings: Settings,
         strategy: ElasticChoice,
         readers: dict[Relation, tuple[int, ...]],
+        windows: WindowDelta | None = None,
     ) -> None:
         """Start from a version.
 
@@ -71,9 +75,11 @@ class Propagation:
             settings: Limits, functions and progress.
             strategy: Decides which nodes are maintained and which are recomputed.
             readers: The nodes of the next version's graph that read a relation, as far as they are known.
+            windows: The moments that enter and leave windows.
         """
         self._old, self.change = old, change
         self._fact_delta = fact_delta
+        self._windows = windows
         self.strategy = strategy
         self.settings = settings
         self.next = NextVersion(old.facts, dict(old.dropped), readers)
@@ -91,6 +97,11 @@ class Propagation:
             raise
         return draft
 
+    @property
+    def inserted(self) -> int:
+        """The number of explicit facts that the change inserts."""
+        return self._fact_delta.added
+
     def _propagate(self, draft: Draft, watch: _Watch) -> None:
         nodes, rules = self.change.graph.nodes, self.change.rules
         self._change_explicit(draft)
@@ -101,7 +112,7 @@ class Propagation:
         heapq.heapify(waiting)
         seen = {number for _, number in waiting}
         while True:
-            for node in self._readers(draft):
+            for node in self._readers(draft) if len(seen) < len(nodes) else ():
                 if node.id not in seen:
                     seen.add(node.id)
                     heapq.heappush(waiting, (node.rank, node.id))
@@ -127,6 +138,11 @@ class Propagation:
             if relation in fact_delta.inserted:
                 overlay.add(fact_delta.inserted[relation])
         draft.settle(explicit)
+        if self._windows:
+            overlay = draft.overlay(self._old.store.windows, WINDOWS)
+            overlay.remove(self._windows.deleted)
+            overlay.add(self._windows.inserted)
+            draft.settle(self._old.store.windows)
         if self.next.explicit:
             draft.add_segment(Segment(dict(self.next.explicit)))
 
@@ -150,22 +166,30 @@ class Propagation:
 
     def _readers(self, draft: Draft) -> Iterator[HyperNode]:
         """Yield the nodes that read relations with rows changed since the last call."""
-        graph, readers = self.change.graph, self.next.readers
         relations = dict.fromkeys(draft.changed.unread)
         draft.changed.unread.clear()
         for relation in relations:
-            numbers = readers.get(relation)
-            if numbers is None:
-                args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
-                member_of = self._old.store.terms.mentioned(relation.member_of)
-                if relation.is_class:
-                    args = (*args, member_of or _UNMENTIONED)
-                numbers = graph.readers(Atom(relation.name, args)).all
-                # An unmentioned class is not cached: a rule may mention it later.
-                if not relation.is_class or member_of:
-                    readers[relation] = numbers
-            for number in numbers:
-                yield graph.nodes[number]
+            for number in self._readers_of(relation):
+                yield self.change.graph.nodes[number]
+
+    def _readers_of(self, relation: Relation) -> tuple[int, ...]:
+        """Return the nodes that read a relation."""
+        numbers = self.next.readers.get(relation)
+        if numbers is None:
+            args: tuple[Argument, ...] = tuple(Variable(f"V{n}") for n in range(relation.arity))
+            member_of = self._old.store.terms.mentioned(relation.member_of)
+            if relation.is_class:
+                args = (*args, member_of or _UNMENTIONED)
+            numbers = self.change.graph.readers(Atom(relation.name, args)).all
+            # An unmentioned class is not cached: a rule may mention it later.
+            if not relation.is_class or member_of:
+                self.next.readers[relation] = numbers
+        return numbers
+
+    def _is_read(self, keys: frozenset[str], segment: Segment) -> bool:
+        """Whether other nodes read a segment of a node."""
+        own = self.change.graph.homes[next(iter(keys))]
+        return any(number != own for relation in segment.tables for number in self._readers_of(relation))
 
     def _node_rules(self, rules: Mapping[str, Rule]) -> NodeRules:
         # A profile is valid for the same functions and for rules that were written the same way.
@@ -183,6 +207,7 @@ class Propagation:
         before = successor.segment if successor else self._old.store.segments.get(keys)
         start = time.perf_counter()
         draft.derivations = 0
+        self.strategy.expected = 0.0
         grown, why = (
             (None, "") if before is None else self._maintained(inheritance, node_rules, before, successor)
         )
@@ -190,16 +215,28 @@ class Propagation:
         if before is not None and grown is not None:
             self.next.facts += grown
             rounds, facts, strategy = watch.rounds, len(before) + grown, "maintained"
+            expected = self.strategy.expected
             counted: Counted = _segment_change(draft, before, successor)
         else:
             result = self._evaluated(draft, node_rules, before, watch)
             rounds, facts = result.rounds, len(result.segment)
             strategy = result.module or "evaluated" if before is None else _recomputed(result.module, why)
+            expected = estimate
             counted = self._install(draft, keys, result, before, successor, why)
             draft.derivations += result.derivations
         seconds = time.perf_counter() - start
         self.next.runs.append(
-            NodeRun(node_rules.labels, rounds, facts, seconds, strategy, estimate, draft.derivations, counted)
+            NodeRun(
+                node_rules.labels,
+                rounds,
+                facts,
+                seconds,
+                strategy,
+                estimate,
+                draft.derivations,
+                counted,
+                expected,
+            )
         )
         watch.before += facts
 
@@ -218,7 +255,12 @@ class Propagation:
         may_be_quick = successor is None and policy.modules and policy.strategy == "choose"
         if may_be_quick and is_quickly_maintained(draft, node_rules, before):
             return maintain_projection(draft, node_rules, before), ""
-        why = self.strategy.recompute_reason(draft, node_rules, before)
+        is_read = self._is_read(node_rules.keys, before)
+        in_full: list[Rule] = []
+        if successor:
+            in_full += [node_rules.rules[key] for key in successor.lineage.added]
+            in_full += inheritance.lost_rules(node_rules)
+        why = self.strategy.recompute_reason(draft, node_rules, before, in_full, is_read=is_read)
         if why is not None:
             return None, why
         grown = None
@@ -240,7 +282,7 @@ class Propagation:
         draft, policy = inheritance.draft, self.strategy.policy
         if successor is None:
             if policy.modules:
-                for maintain in (maintain_projection, maintain_equivalence):
+                for maintain in (maintain_projection, maintain_closure, maintain_equivalence):
                     grown = maintain(draft, node_rules, before)
                     if grown is not None:
                         return grown
@@ -305,6 +347,8 @@ class Propagation:
             return draft.segment_change(before)
         new.tries = tries
         olds = [before, *(successor.merged_in if successor else ())]
+        if self._is_read(keys, new):
+            keep_equal_tables(olds, new)
         draft.replace(olds, new)
         self.next.segments[keys] = new
         return SegmentDifference(self._old.store, olds, new)

@@ -6,6 +6,7 @@ at this position.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.evaluate.modules import recognise
@@ -19,6 +20,8 @@ from zodiacedge.plan.variants import readings, recursive_atoms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from zodiacedge.engine.embedded.evaluate.modules import Module
+    from zodiacedge.engine.embedded.maintain.delta_query import AssembledQuery
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
     from zodiacedge.language.ast import Argument, Conjunct
@@ -37,30 +40,66 @@ class NodeRules:
     """The rules of a node, and the delta queries that changes evaluate on them."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
-        """Analyse the rules."""
-        heads = [rule.head for rule in rules.values()]
+        """Take the rules; most of their properties are worked out when a change first asks for them."""
         self.rules = rules
         self.keys = frozenset(rules)
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
-        # A node that derives `rdf:type` with a variable class keeps the members of all classes in one table.
-        self.typed = in_pairs(heads)
-        self.own_positions = {key: recursive_atoms(rule, heads) for key, rule in rules.items()}
-        self.recursive = any(self.own_positions.values())
-        # The row of an instance has the arguments of its head and of the node's own atoms in its body.
-        self.widest_instance = max(len(self.instance_args(key)) for key in rules)
-        self.aggregates = {key: rule.aggregate for key, rule in rules.items() if rule.aggregate}
-        self.widest_binding = max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
-        self.module = recognise(tuple(rules.values()))
-        self.one_instance_each = _have_one_instance_each(rules)
-        """Whether no fact has two instances: it is deleted with its only instance."""
-        self.heads = {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in rules.items()}
         self._delta_queries: dict[tuple[object, ...], DeltaQuery] = {}
         self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
         self._occurrences: dict[Relation, tuple[Occurrence, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
-        self._any_class = any(map(is_any_class, self.atoms))
         self._read: tuple[Relation, ...] | None = None
+
+    @cached_property
+    def module(self) -> Module | None:
+        """The module of the rules, if they have one."""
+        return recognise(tuple(self.rules.values()))
+
+    @cached_property
+    def typed(self) -> bool:
+        """Whether a rule derives `rdf:type` with a variable class, so that one table has all classes."""
+        return in_pairs(rule.head for rule in self.rules.values())
+
+    @cached_property
+    def own_positions(self) -> Mapping[str, Mapping[int, Atom]]:
+        """The atoms of each rule's body that the node itself derives, by position."""
+        heads = [rule.head for rule in self.rules.values()]
+        return {key: recursive_atoms(rule, heads) for key, rule in self.rules.items()}
+
+    @cached_property
+    def recursive(self) -> bool:
+        """Whether the rules read facts that they derive."""
+        return any(self.own_positions.values())
+
+    @cached_property
+    def widest_instance(self) -> int:
+        """The most columns of a row of an instance: the arguments of its head and of the own atoms."""
+        return max(len(self.instance_args(key)) for key in self.rules)
+
+    @cached_property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        """The aggregates of the rules that have one."""
+        return {key: rule.aggregate for key, rule in self.rules.items() if rule.aggregate}
+
+    @cached_property
+    def widest_binding(self) -> int:
+        """The most columns of a binding of an aggregate."""
+        return max((len(bindings_of(a)) for a in self.aggregates.values()), default=0)
+
+    @cached_property
+    def one_instance_each(self) -> bool:
+        """Whether no fact has two instances: it is deleted with its only instance."""
+        return _have_one_instance_each(self.rules)
+
+    @cached_property
+    def heads(self) -> Mapping[str, Relation]:
+        """The relation of each rule's head."""
+        return {key: Relation(rule.head.relation, len(rule.head.args)) for key, rule in self.rules.items()}
+
+    @cached_property
+    def _any_class(self) -> bool:
+        return any(map(is_any_class, self.atoms))
 
     def own_atoms(self, key: str) -> list[Atom]:
         """Return the atoms of a rule's body that the node itself derives."""
@@ -96,6 +135,15 @@ class NodeRules:
             )
             self._occurrences[relation] = occurrences
         return occurrences
+
+    def programs(self) -> Iterator[AssembledQuery]:
+        """Yield the programs that are kept for later changes."""
+        for query in self._delta_queries.values():
+            yield from query.programs
+
+    def forget_classes(self) -> None:
+        """Drop what is known of classes by their ids, which may become ids of other classes."""
+        self._occurrences.clear()
 
     def _all_occurrences(self) -> Iterator[tuple[Occurrence, Atom]]:
         for key, rule in self.rules.items():

@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from zodiacedge.engine.embedded.maintain.shapes.closure import is_closure
+from zodiacedge.engine.embedded.versions.ownership import changes_input
+from zodiacedge.language.ast import Atom
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.versions.draft import Draft
+    from zodiacedge.language.ast import Rule
 
 STRATEGIES = ("choose", "maintain", "recompute", "give up")
 
@@ -24,19 +34,25 @@ FEW = 32
 # The least cost of maintaining a node, and the cost of each row inserted or deleted.
 _LEAST_SECONDS = 0.0003
 _SECONDS_PER_ROW = 3e-6
+# The cost of each fact that a node gains or loses.
+_SECONDS_PER_FACT = 8e-7
 # The cost of planning a node's delta queries. A node of few facts that is evaluated in less time is
 # recomputed in its first changes: most nodes see no more, and new tables of few facts are soon ready.
 _SECONDS_TO_PLAN = 0.0012
 _CHANGES_UNPLANNED = 2
 _FACTS_UNPLANNED = 1000
+# The cost of finding out about a changed row whether it is a change to the node.
+_SECONDS_TO_COUNT = 1e-6
 # The cost per row of building a table's hash set, and again of building its indexes.
-SECONDS_PER_UNREADY_ROW = 6e-8
+SECONDS_PER_UNREADY_ROW = 1.6e-8
 # The share of a node's evaluation that maintaining it may be expected to cost.
 _SHARE_TO_BEGIN = 0.6
 # The time that a change may waste on maintenance that is given up, for all nodes: so many seconds, or such a
 # share of the last evaluation of all nodes, if that is more. A node gets at most the time of its evaluation.
 _PATIENCE = 0.003
 _SHARE_OF_ESTIMATE = 0.06
+# The factor by which an expectation may be wrong.
+_MOST_WRONG = 3
 # The share of the evaluation of all nodes that hash sets and indexes may cost, which later changes use again.
 _SHARE_TO_INVEST = 0.3
 # The share of the evaluation of all nodes up to which a change still keeps the tables of a recomputed node.
@@ -52,12 +68,13 @@ class Policy:
     """How nodes are updated: with modules or not, by which strategy, and how facts are deleted.
 
     The strategy `choose` decides by costs. The others exist for tests: maintain without a deadline,
-    recompute, or begin to maintain and give up as soon as possible.
+    recompute, or begin to maintain and give up as soon as possible, after `patience` looks at the clock.
     """
 
     modules: bool = True
     strategy: str = "choose"
     backward: bool = True
+    patience: int = 0
 
 
 @dataclass(slots=True)
@@ -67,13 +84,36 @@ class ElasticChoice:
     policy: Policy
     estimate: float
     """The time of the last evaluation of all nodes from scratch, in seconds."""
+    expected: float = 0.0
+    """The time that maintaining the current node is expected to take, in seconds."""
     _wasted: float = 0.0
     _begun: float = 0.0
+    _worth: float = 0.0
+    """The time that recomputing the current node costs it and the nodes that read it, in seconds."""
     _ready: float = 0.0
-    """The time to build missing hash sets and indexes that the current node needs, in seconds."""
+    """The time to build missing hash sets, indexes and plans that the current node needs, in seconds."""
 
-    def recompute_reason(self, draft: Draft, node_rules: NodeRules, before: Segment) -> str | None:
-        """Return why a node should be recomputed, or None if it should be maintained."""
+    def recompute_reason(
+        self,
+        draft: Draft,
+        node_rules: NodeRules,
+        before: Segment,
+        in_full: Collection[Rule] = (),
+        *,
+        is_read: bool,
+    ) -> str | None:
+        """Return why a node should be recomputed, or None if it should be maintained.
+
+        Args:
+            draft: The change under way.
+            node_rules: The rules of the node.
+            before: Its segment.
+            in_full: The rules that maintaining the node evaluates in full: added rules and lost rules.
+            is_read: Whether other nodes read the segment: if it is recomputed, they look rows up in new
+                tables, which have no hash sets and no indexes.
+        """
+        self._worth = before.seconds + is_read * 2 * len(before) * SECONDS_PER_UNREADY_ROW
+        self._ready = self.expected = 0.0
         if self.policy.strategy == "recompute":
             return ""
         if self.policy.strategy != "choose":
@@ -85,16 +125,23 @@ class ElasticChoice:
             and len(before) < _FACTS_UNPLANNED
         ):
             return SMALL
-        changed, unready = _changed_and_unready(draft, node_rules, before)
-        seconds = _LEAST_SECONDS + changed * _SECONDS_PER_ROW
-        worth = before.seconds * _SHARE_TO_BEGIN
-        if changed > FEW and seconds > worth:
+        work = _work(draft, node_rules, before, in_full, draft.changed.count)
+        worth = self._worth * _SHARE_TO_BEGIN
+        if work.is_large and work.seconds > worth and work.changed * _SECONDS_TO_COUNT < worth:
+            # Rows that other owners hold too are no change to the node.
+            work = _work(draft, node_rules, before, in_full, lambda relation: _net(draft, relation, before))
+        if work.is_large and work.seconds > worth:
             return "much changed"
+        seconds, unready = work.seconds, work.unready
+        planning = 0.0 if node_rules.is_planned else _SECONDS_TO_PLAN * work.rules
         # Hash sets and indexes serve later changes too, so the time that may be wasted may be spent on them,
         # and more where that was not enough in the last change.
-        self._ready = unready * SECONDS_PER_UNREADY_ROW
-        allowed = max(worth - seconds, self._left, self.estimate * _SHARE_TO_INVEST if before.tries else 0.0)
-        return QUICKER if self._ready > allowed else None
+        self._ready = unready * SECONDS_PER_UNREADY_ROW + planning
+        self.expected = self._ready + seconds
+        allowed = max(
+            self._worth - seconds, self._left, self.estimate * _SHARE_TO_INVEST if before.tries else 0.0
+        )
+        return QUICKER if self._ready - planning > allowed else None
 
     def begin(self, draft: Draft, before: Segment) -> None:
         """Set the deadline of a node that is about to be maintained."""
@@ -102,10 +149,13 @@ class ElasticChoice:
         self._begun = clock.at_most()
         if self.policy.strategy == "choose":
             # Maintenance that was given up may have built a hash set or an index: the time limit doubles.
-            worth = max(before.seconds, _LEAST_SECONDS) * 2.0**before.tries
-            clock.deadline = self._begun + self._ready + max(min(self._left, worth), _LEAST_SECONDS)
+            worth = max(self._worth, _LEAST_SECONDS) * 2.0**before.tries
+            # What was expected to take half as long as recomputing the node gets time to do so.
+            expected = min(_MOST_WRONG * (self.expected - self._ready), worth / 2)
+            patience = max(min(self._left, worth), expected, _LEAST_SECONDS)
+            clock.deadline = self._begun + self._ready + patience
         elif self.policy.strategy == "give up":
-            clock.deadline = 0.0
+            clock.deadline, clock.looks = 0.0, self.policy.patience
 
     @property
     def _left(self) -> float:
@@ -120,19 +170,81 @@ class ElasticChoice:
 
     def end(self, draft: Draft, *, in_vain: bool) -> None:
         """Remove the deadline; count the time as wasted if maintenance was in vain."""
-        draft.clock.deadline = math.inf
+        draft.clock.deadline, draft.clock.looks = math.inf, 0
         if in_vain:
             self._wasted += max(draft.clock.worked() - self._begun, 0.0)
 
 
-def _changed_and_unready(draft: Draft, node_rules: NodeRules, before: Segment) -> tuple[int, int]:
-    """Estimate the changed rows that a node reads, and the rows whose hash sets or indexes are missing."""
-    read = node_rules.read_of(draft.store, draft.changed)
-    changed = sum(map(draft.changed.count, read))
-    # Rows are looked up in the tables that the node reads and in those that it fills.
-    unready = 0
-    for table in (*draft.bases_of(read), *before.tables.values()):
-        lacking = 2 - table.has_hash_set - table.has_indexes
-        if lacking:
-            unready += lacking * len(table)
-    return changed, unready
+class _Work(NamedTuple):
+    # The changed rows that a node reads, the facts of its segment that they may concern, the rows of tables
+    # whose hash sets or indexes are missing, and the rules to evaluate.
+    changed: int
+    facts: float
+    unready: int
+    rules: int
+
+    @property
+    def is_large(self) -> bool:
+        return max(self.changed, self.facts) > FEW
+
+    @property
+    def seconds(self) -> float:
+        return _LEAST_SECONDS + self.changed * _SECONDS_PER_ROW + self.facts * _SECONDS_PER_FACT
+
+
+def _work(
+    draft: Draft,
+    node_rules: NodeRules,
+    before: Segment,
+    in_full: Collection[Rule],
+    count: Callable[[Relation], int],
+) -> _Work:
+    """Estimate the work of maintaining a node, by the number of changed rows of each relation."""
+    changed = unready = 0
+    shares: dict[str, float] = {}
+    own = {id(table) for table in before.tables.values()}
+    for relation in node_rules.read_of(draft.store, draft.changed):
+        rows = count(relation)
+        bases = draft.bases_of((relation,))
+        changed += rows
+        # Rows are looked up in the tables that the node reads, and joined with them.
+        occurrences = node_rules.occurrences(draft.store, relation)
+        joined = any(len(node_rules.rules[occurrence.key].body) > 1 for occurrence in occurrences)
+        for table in bases:
+            if id(table) in own and is_closure(node_rules):
+                # The segment of a closure is not searched: it is counted below.
+                continue
+            unready += ((not table.has_hash_set) + (joined and not table.has_indexes)) * len(table)
+        share = min(rows / max(sum(len(table) for table in bases if id(table) not in own), 1), 1.0)
+        for occurrence in occurrences:
+            shares[occurrence.key] = max(share, shares.get(occurrence.key, 0.0))
+    # In tables that it only fills they are looked up.
+    if changed:
+        unready += sum(len(table) for table in before.tables.values() if not table.has_hash_set)
+    facts: float = sum(_derived(draft, rule) for rule in in_full)
+    if changed > FEW:
+        # With few changed rows the node is maintained whatever they concern.
+        for key, share in shares.items():
+            most = _derived(draft, node_rules.rules[key]) if len(node_rules.rules) > 1 else len(before)
+            facts += share * min(most, len(before))
+    # In a recursive node a change reaches further rules.
+    rules = len(shares) + len(in_full) + 2 * node_rules.recursive
+    return _Work(changed, facts, unready, min(rules, len(node_rules.rules) + len(in_full)))
+
+
+def _net(draft: Draft, relation: Relation, own: Segment) -> int:
+    """Count the changed rows of a relation that are a change to a node, or estimate their number."""
+    if not draft.changed.is_quickly_listed(relation):
+        return draft.changed.count(relation)
+    rows = draft.changed.rows(relation)
+    bases = draft.bases_of((relation,), old=False)
+    if any(len(table) > len(rows) and not table.has_hash_set for table in bases):
+        return len(rows)
+    return int(np.count_nonzero(changes_input(draft.flags(relation, rows, own))))
+
+
+def _derived(draft: Draft, rule: Rule) -> int:
+    """Estimate the heads that a rule derives: as many as the smallest relation that its body reads."""
+    atoms = [conjunct for conjunct in rule.body if isinstance(conjunct, Atom)]
+    sizes = (sum(map(len, draft.bases_of(draft.relations(atom)))) for atom in atoms)
+    return min(sizes, default=0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from zodiacedge.engine.embedded.maintain.windows import filled
 from zodiacedge.engine.embedded.persistence.columns import all_rows, batches_of, rows_of, table_of
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, by_class, in_pairs, members_of
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Rule
 
     Signature = frozenset[tuple[Relation, int]]
-    Captured = dict[PartitionKey, list[tuple[Relation, Ids]]]
     Tables = Iterator[tuple[PartitionKey, pa.Table]]
 
 _EXPLICIT: frozenset[str] = frozenset()
@@ -75,6 +76,7 @@ class EmbeddedPersistence:
             registry=info.registry,
             policy=empty.policy,
             graph=info.graph,
+            windows=filled(store, rules, info.graph),
             rows=sum(map(len, segments.values())),
             seconds=sum(segment.seconds for segment in segments.values()),
         )
@@ -149,11 +151,26 @@ class EmbeddedPersistence:
 
         The lock is held for a batch of rows at a time, to read the dictionary.
         """
-        captured: Captured = {}
+        captured = _Captured()
         for stored in _stored_tables(state):
             if stored.key in keys:
-                captured.setdefault(stored.key, []).append((stored.relation, stored.rows.copy()))
+                captured.tables.setdefault(stored.key, []).append((stored.relation, stored.rows.copy()))
+        state.store.terms.add_holder(captured)
         return _tables(state.store, captured, engine_lock or nullcontext())
+
+
+@dataclass(eq=False)
+class _Captured:
+    """Copies of the rows of partitions, whose terms are kept until the rows are written."""
+
+    tables: dict[PartitionKey, list[tuple[Relation, Ids]]] = field(default_factory=dict)
+
+    def held_ids(self) -> Iterator[Ids]:
+        """Yield the ids of the rows."""
+        for tables in self.tables.values():
+            for relation, rows in tables:
+                yield np.array([relation.member_of], np.int32)
+                yield rows
 
 
 class _StoredTable(NamedTuple):
@@ -191,8 +208,8 @@ def _stored_tables(state: EmbeddedState) -> Iterator[_StoredTable]:
                 yield _StoredTable(key, Relation(rule, table.arity), table, revisions[rule])
 
 
-def _tables(store: Database, captured: Captured, engine_lock: AbstractContextManager[object]) -> Tables:
-    for key, tables in captured.items():
+def _tables(store: Database, captured: _Captured, engine_lock: AbstractContextManager[object]) -> Tables:
+    for key, tables in captured.tables.items():
         batches = [
             batch for relation, rows in tables for batch in batches_of(store, relation, rows, engine_lock)
         ]

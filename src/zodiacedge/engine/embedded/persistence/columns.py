@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.expressions.text_vectorised import encode_string
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS
 from zodiacedge.engine.persistence import BadPartitionError
-from zodiacedge.terms import IRI, XSD_DATE, Literal, literal
+from zodiacedge.terms import IRI, XSD_DATE, XSD_DAY_TIME_DURATION, Literal, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,6 +45,8 @@ NAMES = {
     L.K_MOMENT: "dateTime",
     L.K_DATE: "date",
 }
+# Durations, and dates without a value; earlier versions wrote all dates like this.
+_READ_AS_TERMS = (f"<{XSD_DAY_TIME_DURATION}>", f"<{XSD_DATE}>")
 _KINDS = {name: kind for kind, name in NAMES.items()}
 _REALS = (L.K_DECIMAL, L.K_DOUBLE, L.K_FLOAT)
 # The most rows of an Arrow array: their texts must fit 32-bit offsets.
@@ -105,7 +107,7 @@ def _decoded(dictionary: Dictionary, ids: Ids) -> tuple[pa.Array, pa.Array]:
 
 
 def _texts(dictionary: Dictionary, kind: int, ids: Ids) -> tuple[pa.Array, pa.Array]:
-    if kind in {L.K_TAGGED, L.K_OTHER}:
+    if kind in {L.K_TAGGED, L.K_OTHER, L.K_DURATION}:
         return _typed_texts(dictionary, ids)
     payloads = dictionary.payloads
     if kind <= L.K_OTHER:
@@ -234,9 +236,8 @@ def _encoded(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
 
 
 def _encoded_typed(dictionary: Dictionary, name: str, texts: pa.Array) -> Ids:
-    if name == f"<{XSD_DATE}>":
-        # Dates without a value; earlier versions wrote all dates like this.
-        return dictionary.encode_all(literal(text, XSD_DATE) for text in texts.to_pylist())
+    if name in _READ_AS_TERMS:
+        return dictionary.encode_all(literal(text, name[1:-1]) for text in texts.to_pylist())
     if name.startswith("@") and "\0" not in name and len(name) > 1:
         prefix, kind = name[1:], L.K_TAGGED
     elif name.startswith("<") and name.endswith(">") and "\0" not in name:

@@ -9,4 +9,5 @@ relation     relations, and the layout of rdf:type facts in tables
 revisions    which tables of a segment changed since a store wrote them
 segment      the tables of a hyper-node, or of the explicit facts
 database     explicit facts and segments behind one view per relation
+reclaim      frees terms and memory that nothing uses any more
 """

@@ -6,11 +6,13 @@ next version in overlays (`versions`) and writes to the tables when it is commit
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 import numpy as np
 
+from zodiacedge.engine.embedded.storage.reclaim import Reclamation
 from zodiacedge.engine.embedded.storage.relation import (
     TYPED,
     Relation,
@@ -24,15 +26,19 @@ from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import count_distinct
 from zodiacedge.engine.embedded.terms.term_space import TermSpace
 from zodiacedge.language.ast import Fact, Predicate
+from zodiacedge.language.vocabulary import WINDOW_RELATION
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Atom
+
+
+WINDOWS = Relation(WINDOW_RELATION, 2)
 
 
 class DeferredReader(Protocol):
@@ -42,13 +48,85 @@ class DeferredReader(Protocol):
         """Read the tables now if one of them is among the tables that change, given by identity."""
 
 
-class Database:
+class FactTables(ABC):
+    """Tables of facts as the atoms of rules read them, and the terms in them."""
+
+    def __init__(self, terms: TermSpace) -> None:
+        """Take the terms."""
+        self.terms = terms
+
+    @abstractmethod
+    def tables(self, relation: Relation) -> Sequence[Table]:
+        """Return the tables of a relation that have rows."""
+
+    @abstractmethod
+    def classes(self) -> Iterable[Relation]:
+        """Return the relations of classes."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The terms."""
+        return self.terms.dictionary
+
+    def filled_by(self, head: Atom, *, pairs: bool) -> Relation:
+        """Return the relation that a node stores a head in; `pairs` if all classes share one table."""
+        member_of = class_of(head)
+        if member_of is None or pairs:
+            return Relation(head.relation, len(head.args))
+        return Relation.of_class(self.terms.constant(member_of))
+
+    def relations(self, atom: Atom) -> list[Relation]:
+        """Return the relations whose rows may match an atom."""
+        if not is_type_atom(atom):
+            return [Relation(atom.relation, len(atom.args))]
+        member_of = class_of(atom)
+        if member_of is None:
+            return [*self.classes(), TYPED]
+        return [Relation.of_class(self.terms.constant(member_of)), TYPED]
+
+    def outside(self, atom: Atom) -> list[TableView]:
+        """Return the tables whose rows may match an atom."""
+        return [
+            TableView(table, relation.member_of)
+            for relation in self.relations(atom)
+            for table in self.tables(relation)
+        ]
+
+    def inside(self, segment: Segment, atom: Atom) -> list[TableView]:
+        """Return the tables of a segment under evaluation whose rows may match an atom."""
+        relations = self.relations(atom)
+        if is_type_atom(atom):
+            any_class = is_any_class(atom)
+            relations = [r for r in segment.tables if r in relations or (any_class and r.is_class)]
+        return [TableView(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
+
+
+class Snapshot(FactTables):
+    """The tables that a node reads while it is evaluated."""
+
+    def __init__(self, terms: TermSpace, tables: Mapping[Relation, Sequence[Table]]) -> None:
+        """Take the tables of each relation; they have rows."""
+        super().__init__(terms)
+        self._tables = tables
+
+    def tables(self, relation: Relation) -> Sequence[Table]:
+        """Return the tables of a relation."""
+        return self._tables.get(relation, ())
+
+    def classes(self) -> Iterable[Relation]:
+        """Return the relations of classes."""
+        return [relation for relation in self._tables if relation.is_class]
+
+
+class Database(FactTables):
     """The tables of one version and the terms in them; the paper's DataStoreBag."""
 
     def __init__(self, terms: TermSpace | None = None, explicit: Segment | None = None) -> None:
         """Start with explicit facts only."""
-        self.terms = terms or TermSpace()
+        super().__init__(terms or TermSpace())
         self.explicit = explicit or Segment()
+        self.windows = Segment()
+        """The moments in windows, (moment, window): hidden, and neither explicit nor derived."""
         self.segments: dict[frozenset[str], Segment] = {}
         self.tracked = False
         """Whether changed tables get new revisions, for a store that writes the changed tables only."""
@@ -57,12 +135,34 @@ class Database:
         self._unnamed: list[Relation] = []
         self._classes: set[Relation] = set()
         self._readers: WeakSet[DeferredReader] = WeakSet()
+        self.reclamation = Reclamation(self)
         self.show(self.explicit)
+        self.windows.table(WINDOWS)
+        self.show(self.windows)
 
-    @property
-    def dictionary(self) -> Dictionary:
-        """The terms."""
-        return self.terms.dictionary
+    def mark_classes(self) -> None:
+        """Mark the classes that have a table as used terms."""
+        owned = [relation.member_of for relation, owners in self._owners.items() if owners]
+        self.dictionary.mark(np.array(owned, np.int32))
+
+    def forget_unowned(self) -> None:
+        """Drop relations that have no table any more, and classes that no fact and no rule mentions."""
+        is_used = self.dictionary.is_used
+        for relation in [relation for relation, owners in self._owners.items() if not owners]:
+            if relation.is_class and is_used(relation.member_of):
+                continue
+            del self._owners[relation]
+            self._classes.discard(relation)
+            if relation in self._unnamed:
+                self._unnamed.remove(relation)
+            for named in self._named.values():
+                if relation in named:
+                    named.remove(relation)
+        self._named = {name: named for name, named in self._named.items() if named}
+        known = self.terms.predicates
+        for relation in [Relation(*key) for key in known]:
+            if relation not in self._owners and not (relation.is_class and is_used(relation.member_of)):
+                del known[relation]
 
     def add_reader(self, reader: DeferredReader) -> None:
         """Notify a reader before tables change."""
@@ -109,39 +209,14 @@ class Database:
             if relation.is_class:
                 self._classes.add(relation)
 
-    def filled_by(self, head: Atom, *, pairs: bool) -> Relation:
-        """Return the relation that a node stores a head in; `pairs` if all classes share one table."""
-        member_of = class_of(head)
-        if member_of is None or pairs:
-            return Relation(head.relation, len(head.args))
-        return Relation.of_class(self.terms.constant(member_of))
+    def tables(self, relation: Relation) -> Sequence[Table]:
+        """Return the tables of a relation in all visible segments."""
+        owners = self._owners.get(relation, ())
+        return [table for segment in owners if len(table := segment.tables[relation])]
 
-    def relations(self, atom: Atom) -> list[Relation]:
-        """Return the relations whose rows may match an atom."""
-        if not is_type_atom(atom):
-            return [Relation(atom.relation, len(atom.args))]
-        member_of = class_of(atom)
-        if member_of is None:
-            return [*self._classes, TYPED]
-        return [Relation.of_class(self.terms.constant(member_of)), TYPED]
-
-    def outside(self, atom: Atom) -> list[TableView]:
-        """Return the tables of all visible segments whose rows may match an atom."""
-        owners = self._owners
-        return [
-            TableView(segment.tables[relation], relation.member_of)
-            for relation in self.relations(atom)
-            for segment in owners.get(relation, ())
-            if len(segment.tables[relation])
-        ]
-
-    def inside(self, segment: Segment, atom: Atom) -> list[TableView]:
-        """Return the tables of a segment under evaluation whose rows may match an atom."""
-        relations = self.relations(atom)
-        if is_type_atom(atom):
-            any_class = is_any_class(atom)
-            relations = [r for r in segment.tables if r in relations or (any_class and r.is_class)]
-        return [TableView(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
+    def classes(self) -> Iterable[Relation]:
+        """Return the relations of classes."""
+        return self._classes
 
     def predicates(self) -> frozenset[Predicate]:
         """Return the predicates of all visible facts."""
@@ -163,7 +238,7 @@ class Database:
     def _filled(self) -> Iterator[Relation]:
         """Yield the relations that have rows."""
         for relation, owners in self._owners.items():
-            if any(segment.tables[relation] for segment in owners):
+            if relation != WINDOWS and any(segment.tables[relation] for segment in owners):
                 yield relation
 
     def owners(self, relation: Relation) -> Sequence[Segment]:

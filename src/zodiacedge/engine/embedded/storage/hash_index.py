@@ -236,6 +236,21 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
 
 
 @kernel
+def collect_terms(bits: int, given: int, total: int, width: int, column: int, out: int, count: int) -> int:
+    """Set the bit of each term in a column; append the terms whose bits were clear to `out`, unless it is 0.
+
+    Return the number of terms, of which `count` were there before.
+    """
+    for n in range(total):
+        term = load32(given, n * width + column)
+        if set_pair_bit(bits, 0, 0, term):
+            if out:
+                store32(out, count, term)
+            count += 1
+    return count
+
+
+@kernel
 def prefetch_end(table: int, total: int) -> int:
     """Return the number of rows that prefetch the slot of a later row: 0 if all slots stay in the cache."""
     return total - _PREFETCH_DISTANCE if get(table, L.T_SLOT_COUNT) > _CACHED_SLOTS else 0

@@ -11,6 +11,8 @@ from zodiacedge.engine.embedded.storage.revisions import Revisions, equal_classe
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from zodiacedge.engine.embedded.storage.overlay import Overlay
 
 
@@ -34,6 +36,11 @@ class Segment:
     def __len__(self) -> int:
         """Return the number of facts."""
         return sum(len(table) for table in self.tables.values())
+
+    def every_table(self) -> Iterator[Table]:
+        """Yield all tables whose rows have ids."""
+        yield from self.tables.values()
+        yield from self.aggregate_rows.values()
 
     def table(self, relation: Relation) -> Table:
         """Return the table of a relation; create it if it is missing."""

@@ -17,6 +17,7 @@ from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.delete_rows import delete_rows, fill_previous
 from zodiacedge.engine.embedded.storage.hash_index import (
     build_hash_set,
+    collect_terms,
     count_pairs_by_run,
     fill_index,
     filter_rows,
@@ -40,6 +41,10 @@ _FIRST_ROWS = 8
 _SAMPLE = 1024
 _SMALL = 16_384
 _GROWTH = 1.6
+# The terms of a column are told apart by a bit per term, up to so many terms for each row.
+_TERMS_PER_ROW = 64
+_LEAST_TERMS = 1 << 16
+_NO_TERMS: Ids = np.zeros(0, np.int32)
 
 
 class WorkingMemory(threading.local):
@@ -69,6 +74,7 @@ class Table:
         "arity",
         "at",
         "cells",
+        "cycle",
         "record",
     )
 
@@ -78,6 +84,8 @@ class Table:
             # The buffers of kernels are no larger. Users get a diagnostic earlier.
             raise ValueError(arity)
         self.arity = arity
+        # The last cycle of `reclaim` that has marked the rows.
+        self.cycle = 0
         self.record = words(L.TABLE_WORDS)
         # The same words: Python reads and writes a word three times as quickly through a memoryview.
         self.cells = self.record.data
@@ -304,6 +312,11 @@ class Table:
         self.cells[L.T_SLOT_COUNT] = 0
 
     @property
+    def index_count(self) -> int:
+        """The number of indexes."""
+        return len(self._masks)
+
+    @property
     def has_indexes(self) -> bool:
         """Whether there is an index."""
         return bool(self._masks)
@@ -365,18 +378,18 @@ class Table:
             changes |= rows[1:, column] != rows[:-1, column]
         return int(np.count_nonzero(changes)) + 1
 
-    def reserve(self, more: int) -> None:
-        """Make room for so many more rows, in the hash set and the indexes too."""
+    def reserve(self, more: int, growth: float = _GROWTH) -> None:
+        """Make room for so many more rows, in the hash set and the indexes too; what grows, grows so much."""
         cells = self.cells
         count = cells[L.T_COUNT]
         if count + more > cells[L.T_CAPACITY]:
-            self._resize(max(count + more, int(self.capacity * _GROWTH)))
+            self._resize(max(count + more, int(self.capacity * growth)))
         if self._slots is not None and _too_full(count + more, len(self._slots)):
-            self._fill_new_slots(max(count + more, int(count * _GROWTH)))
+            self._fill_new_slots(max(count + more, int(count * growth)))
         for number, heads in enumerate(self._heads):
             used = cells[_index(number) + L.I_USED]
             if _too_full(used + more, len(heads)):
-                self._grow_heads(number, max(used + more, int(used * _GROWTH)))
+                self._grow_heads(number, max(used + more, int(used * growth)))
 
     def make_ready(self, more: int, *, deleting: bool) -> None:
         """Allocate all memory needed to insert so many rows, and to delete rows."""
@@ -471,9 +484,13 @@ def count_distinct(tables: Sequence[Table]) -> int:
     *smaller, largest = sorted(tables, key=len)
     if not smaller:
         return len(largest)
+    if largest.arity == 1:
+        return _collect([table.rows for table in tables], 0)[0]
     rest = smaller[0]
     if len(smaller) > 1:
-        rest = Table.union(largest.arity, (table.rows for table in smaller))
+        # Most rows are in the largest table, so that few remain to be compared with each other.
+        rest = Table.union(largest.arity, (largest.filter(table.rows, present=False) for table in smaller))
+        return len(largest) + len(rest)
     # If no hash set is built, the smaller side gets it.
     if largest.has_hash_set:
         common = largest.count_present(rest.rows)
@@ -482,6 +499,28 @@ def count_distinct(tables: Sequence[Table]) -> int:
     else:
         common = rest.count_present(largest.rows)
     return len(largest) + len(rest) - common
+
+
+def distinct_terms(pieces: Sequence[Ids], column: int) -> Ids:
+    """Return the terms in a column of some rows, each once."""
+    out = np.empty(max(sum(map(len, pieces)), 1), np.int32)
+    count, terms = _collect(pieces, column, out)
+    return terms[:count]
+
+
+def _collect(pieces: Sequence[Ids], column: int, out: Ids | None = None) -> tuple[int, Ids]:
+    """Count the terms in a column of some rows, each once; return them too if there is room for them."""
+    last = max((int(rows[:, column].max(initial=0)) for rows in pieces), default=0)
+    if last > _LEAST_TERMS + _TERMS_PER_ROW * sum(map(len, pieces)):
+        terms = np.unique(np.concatenate([rows[:, column] for rows in pieces]))
+        return len(terms), terms
+    bits = np.zeros(last // 8 + 1, np.uint8)
+    count, at, found = 0, MEMORY.address(bits), 0 if out is None else MEMORY.address(out)
+    for rows in pieces:
+        given = _flat(rows)
+        width = rows.shape[1]
+        count = int(collect_terms(at, MEMORY.address(given), len(rows), width, column, found, count))
+    return count, _NO_TERMS if out is None else out
 
 
 def _index(number: int) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import mix
-from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load8, load32
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.terms.intern_kernels import hash_bytes, hash_number
+from zodiacedge.engine.embedded.terms.intern_kernels import hash_number
+from zodiacedge.engine.embedded.terms.shared_texts import hash_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,17 +36,17 @@ def fingerprint_terms(dictionary: int, first: int, total: int, seed: int, bits: 
     """Write the fingerprints of terms with consecutive ids."""
     kinds = get(dictionary, L.D_KINDS)
     payloads = get(dictionary, L.D_PAYLOADS)
-    lengths = get(dictionary, L.D_LENGTHS)
-    text = get(dictionary, L.D_TEXT)
     for n in range(total):
         number = first + n
         kind = load8(kinds, number)
         payload = get(payloads, number)
         start = mix(_FIRST, kind + (seed << _KIND_BITS))
-        if kind > L.K_OTHER:
+        if kind == L.K_FREE:
+            hashed = start
+        elif kind > L.K_OTHER:
             hashed = hash_number(start, payload)
         else:
-            hashed = hash_bytes(start, text, payload, load32(lengths, number))
+            hashed = hash_text(dictionary, number, start)
         hashed = mix(mix(hashed, _LAST), hashed >> 32)
         put(out, n, hashed >> (MOST_BITS - bits))
 

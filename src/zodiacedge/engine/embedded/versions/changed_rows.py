@@ -82,6 +82,10 @@ class ChangedRows:
         """Whether the changed rows of a relation were recorded as rows only, not as tables or differences."""
         return relation not in self._whole and relation not in self._differences
 
+    def is_quickly_listed(self, relation: Relation) -> bool:
+        """Whether the changed rows of a relation can be listed without a comparison of tables."""
+        return relation not in self._differences
+
     def rows(self, relation: Relation) -> Ids:
         """Return the changed rows of a relation, each once."""
         pieces = self._pieces.get(relation, [])

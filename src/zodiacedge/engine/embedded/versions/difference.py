@@ -18,7 +18,7 @@ from zodiacedge.engine.embedded.storage.overlay import OverlayTable
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -106,6 +106,13 @@ class TableDifference:
         """Return the tables to compare, by identity."""
         pieces = (piece.table for piece in (*self._before, *self._after))
         return {id(table) for table in (*pieces, *self._inserted, *self._deleted)}
+
+    def rows(self) -> Iterator[Ids]:
+        """Yield the rows of all tables to compare."""
+        for piece in (*self._before, *self._after):
+            yield piece.table.rows
+        for table in (*self._inserted, *self._deleted):
+            yield table.rows
 
     def compare(self) -> tuple[list[Ids], list[Ids]]:
         """Return copies of the inserted and the deleted rows, in any thread; rows may repeat."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from zodiacedge.engine.api import SegmentChange
+from zodiacedge.engine.embedded.storage.database import WINDOWS
 from zodiacedge.engine.embedded.storage.overlay import Overlay
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
@@ -151,13 +152,18 @@ class Draft(ReadView):
             self.changed.record_table(relation, table)
 
     def replace(self, olds: Sequence[Segment], new: Segment) -> None:
-        """Replace old segments, of which only the first is in the next version so far, by a new segment."""
+        """Replace old segments, of which only the first is in the next version so far, by a new segment.
+
+        The new segment may have tables of the old ones, if they have the same rows.
+        """
         self.revert(olds[0])
         self.remove_segment(olds[0])
         self._add_new(new)
         for relation in dict.fromkeys(r for segment in (*olds, new) for r in segment.tables):
             before = [old.tables[relation] for old in olds if old.tables.get(relation)]
             after = new.tables.get(relation)
+            if len(before) == 1 and before[0] is after:
+                continue
             if not before or not after:
                 for table in before or ([after] if after else []):
                     self.changed.record_table(relation, table)
@@ -191,6 +197,8 @@ class Draft(ReadView):
         deleted: dict[Relation, list[Ids]] = {}
         deferred: dict[Relation, TableDifference] = {}
         for relation in list(self.changed.relations()):
+            if relation == WINDOWS:
+                continue
             if self._is_deferred(relation):
                 overlays = [o for o in self._altered.get(relation, ()) if o.base is not None]
                 deferred[relation] = TableDifference(self.old(relation), self.new(relation), overlays)
@@ -221,8 +229,10 @@ class Draft(ReadView):
                 pending.append((overlay, table))
         if self.store.tracked:
             self._bump_revisions()
+        reclamation = self.store.reclamation
         for overlay, table in pending:
             overlay.apply(table)
+            reclamation.wrote(overlay.plus.rows, overlay.minus.rows)
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zodiacedge.engine.embedded.storage.table import Table, count_distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.storage.relation import Relation
@@ -33,6 +35,7 @@ class EmbeddedNetChange:
         self._comparing = threading.Lock()
         # The tables of the deferred differences, by identity.
         self._tables: frozenset[int] | None = None
+        store.terms.add_holder(self)
         self._counts: tuple[dict[Predicate, int], dict[Predicate, int]] | None = None
         self.keep()
 
@@ -40,6 +43,17 @@ class EmbeddedNetChange:
         """Ask the store to notify before tables of deferred differences change."""
         if self._deferred:
             self._store.add_reader(self)
+
+    def held_ids(self) -> Iterator[Ids]:
+        """Yield the ids of the rows, and of all rows that are still to be compared."""
+        with self._comparing:
+            for side in (self._inserted, self._deleted):
+                for relation, pieces in side.items():
+                    yield np.array([relation.member_of], np.int32)
+                    yield from pieces
+            for relation, difference in self._deferred.items():
+                yield np.array([relation.member_of], np.int32)
+                yield from difference.rows()
 
     def commit(self) -> None:
         """Prepare the deferred differences for the commit of the change."""

@@ -63,6 +63,17 @@ def mark_owners(
         store8(marks, n, flags)
 
 
+def changes_input(marks: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Return a flag per row: whether it is a change to a node with a segment of its own, by the row's flags.
+
+    It was not outside and visible before and is now, or the reverse; or it is left to the node's own segment.
+    """
+    was, will_be, outside = marks & BEFORE != 0, marks & AFTER != 0, marks & OUTSIDE != 0
+    left = will_be & ~outside & (marks & OUTSIDE_BEFORE != 0)
+    changes: NDArray[np.bool_] = (was & ~will_be) | (outside & ~was) | left
+    return changes
+
+
 def split_changes(rows: Ids, marks: NDArray[np.int8]) -> tuple[Ids, Ids]:
     """Return the rows that lost their last owner, and those that got their first owner, by their flags."""
     if len(rows) == 1:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.storage.database import Database
+from zodiacedge.engine.embedded.storage.database import Database, Snapshot
 from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, is_any_class
-from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
 from zodiacedge.engine.embedded.versions.ownership import mark_owners
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Atom
 
@@ -226,16 +226,28 @@ class ReadView:
         gains = self._in_use.get(id(segment))
         return ({}, {}) if gains is None else (gains.tables, gains.aggregate_rows)
 
-    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Database:
-        """Return a database of the relations that atoms read, in the next version, without one segment."""
-        snapshot = Database(self.store.terms)
-        for relation in dict.fromkeys(r for atom in atoms for r in self.relations(atom)):
-            for piece in self.new(relation, own):
-                table = piece.table
-                if piece.without is not None:
-                    table = Table.of(piece.rows)
-                snapshot.show(Segment({relation: table}))
-        return snapshot
+    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Snapshot:
+        """Return the tables that atoms read, in the next version, without those of one segment."""
+        tables: dict[Relation, list[Table]] = {}
+        for atom in atoms:
+            for relation in self.relations(atom):
+                if relation not in tables:
+                    tables[relation] = self._current(relation, own)
+        return Snapshot(self.store.terms, tables)
+
+    def _current(self, relation: Relation, own: Segment | None) -> list[Table]:
+        """Return the tables of a relation in the next version, with the overlays of those that have one."""
+        tables: list[Table] = []
+        for segment in self.owners(relation):
+            if segment is own:
+                continue
+            used = self._used(segment, relation) if self._in_use else None
+            if used is None:
+                tables.append(segment.tables[relation])
+            else:
+                pieces = used.pieces(empty=False)
+                tables += [p.table if p.without is None else Table.of(p.rows) for p in pieces]
+        return [table for table in tables if len(table)]
 
 
 def _hashed_address(table: Table | None) -> int:

@@ -5,20 +5,23 @@ A thread that waits for a job yields the engine to other threads, and cancels th
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from pickle import PicklingError
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
+from zodiacedge.engine.api import RanJob
+from zodiacedge.engine.spark.cluster.runner import JobName, Runner, runner_for
 from zodiacedge.engine.spark.cluster.session import Cluster
-from zodiacedge.engine.spark.cluster.task_files import JOB
-from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, InputTask, decoded, values_of
+from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, decoded, values_of
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
 from zodiacedge.errors import Diagnostic, UsageProblem
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _Input = TypeVar("_Input")
 _Result = TypeVar("_Result")
@@ -35,6 +38,9 @@ _WATCH_SECONDS = 0.5
 _MOST_AT_ONCE = 4
 # A worker may write files for this long after its job was cancelled.
 _LATE_SECONDS = 10.0
+_LONGEST_RULE = 40
+# What Spark reports of a task whose executor has not the package.
+_MISSING_PACKAGE = "No module named 'zodiacedge'"
 
 
 class TaskFolder(Protocol):
@@ -45,11 +51,26 @@ class TaskFolder(Protocol):
 
 
 _LOGGER = logging.getLogger(__name__)
+_GROUP: ContextVar[JobGroup | None] = ContextVar("_GROUP", default=None)
 
 
 class _Listener(NamedTuple):
     begins: Callable[[str], None]
     moves: Callable[[str, int, int], None] | None
+
+
+@dataclass
+class JobGroup:
+    """The jobs of one change or question: their group in the Spark UI, what they are for, and which ran."""
+
+    name: str
+    purpose: str = ""
+    step: str = ""
+    ran: list[RanJob] = field(default_factory=list)
+
+    def naming(self, why: str) -> str:
+        """Return the description of a job."""
+        return ": ".join(part for part in (self.purpose, self.step, why) if part)
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,7 @@ class Jobs:
     _listeners: list[_Listener] = field(default_factory=list, repr=False, compare=False)
     _fallback_listeners: list[_Listener] = field(default_factory=list, repr=False, compare=False)
     _scratches: WeakSet[TaskFolder] = field(default_factory=WeakSet, repr=False, compare=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), repr=False, compare=False)
     _ended: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
     """The times when jobs failed or were cancelled, by tag."""
 
@@ -90,13 +112,18 @@ class Jobs:
 
     @cached_property
     def session(self) -> SparkSession:
-        """The session, started at first use."""
-        return self.cluster.session()
+        """The session of the engine's own work, started at first use."""
+        return self.cluster.working_session()
+
+    @cached_property
+    def runner(self) -> Runner:
+        """What runs tasks on the session."""
+        return runner_for(self.session, ours=self.cluster.given is None)
 
     @cached_property
     def cores(self) -> int:
         """The number of tasks that run at the same time."""
-        return max(int(self.session.sparkContext.defaultParallelism), 1)
+        return self.runner.cores
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -104,7 +131,25 @@ class Jobs:
 
     def count(self) -> int:
         """Return the number of jobs so far."""
-        return len(self.session.sparkContext.statusTracker().getJobIdsForGroup(self.group))
+        return len(self.runner.jobs(self.group))
+
+    @contextmanager
+    def together(self, purpose: str) -> Iterator[JobGroup]:
+        """Put the jobs that this thread runs in a `with` block into a group of their own."""
+        group = JobGroup(f"{self.group}-{next(self._numbers)}", purpose)
+        token = _GROUP.set(group)
+        try:
+            yield group
+        finally:
+            _GROUP.reset(token)
+
+    def about(self, rules: Sequence[str], rounds: int = 0) -> None:
+        """Name the rules and the round that the next jobs of this thread's group are for."""
+        group = _GROUP.get()
+        if group:
+            first, last = (_cut(rules[at]) for at in (0, -1))
+            names = f"rule {first}" if len(rules) == 1 else f"rules {first} to {last} ({len(rules):,})"
+            group.step = f"{names}, round {rounds}" if rounds else names
 
     def one(
         self, function: Callable[[_Input], _Result], value: _Input, why: str, yield_point: YieldPoint = ALONE
@@ -134,13 +179,8 @@ class Jobs:
         """
         if not inputs:
             return []
-        context = self.session.sparkContext
-        results = self.run(
-            lambda: context.parallelize(inputs, len(inputs)).mapPartitions(InputTask(function)).collect(),
-            why,
-            yield_point,
-            watch,
-        )
+        runner = self.runner
+        results = self._run(lambda job: runner.collect(function, inputs, job), why, yield_point, watch=watch)
         return values_of(results)
 
     def each_partition(
@@ -151,62 +191,78 @@ class Jobs:
         yield_point: YieldPoint = ALONE,
     ) -> list[_Result]:
         """Run one task on each partition of a DataFrame, and return the values that they yield."""
-        rows = self.run(lambda: frame.mapInArrow(BatchTask(function), ROWS).collect(), why, yield_point)
-        return values_of(decoded(rows))
+
+        def collected(job: str) -> list[Row]:
+            return frame.mapInArrow(BatchTask(function, job), ROWS).collect()
+
+        return values_of(decoded(self._run(collected, why, yield_point, frame)))
 
     def run(
         self,
         action: Callable[[], _Result],
         why: str,
         yield_point: YieldPoint = ALONE,
+        frame: DataFrame | None = None,
+    ) -> _Result:
+        """Run a Spark action; `why` is its purpose, and `frame` one of its DataFrames if users made it."""
+        return self._run(lambda _: action(), why, yield_point, frame)
+
+    def _run(
+        self,
+        action: Callable[[str], _Result],
+        why: str,
+        yield_point: YieldPoint,
+        frame: DataFrame | None = None,
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
-        """Run a Spark action; `why` is its purpose, for progress reports."""
+        """Run an action on the tag of its job."""
         listeners = tuple(self._listeners or self._fallback_listeners)
         for listener in listeners:
             listener.begins(why)
         # A caller that watches its tasks reports on them itself.
         moves = () if watch else tuple(listener.moves for listener in listeners if listener.moves)
-        context = self.session.sparkContext
-        tag = uuid.uuid4().hex
+        runner, tag, group = self.runner, uuid.uuid4().hex, _GROUP.get()
+        name = JobName(
+            self.group, group.name if group else self.group, tag, group.naming(why) if group else why
+        )
 
-        def grouped() -> _Result:
-            context.setJobGroup(self.group, why, interruptOnCancel=True)
-            context.setLocalProperty(JOB, tag)
-            context.addJobTag(tag)
-            try:
-                return action()
-            finally:
-                context.removeJobTag(tag)
+        def named() -> _Result:
+            with runner.named(name, frame):
+                return action(tag)
 
         self._remove_files_of_ended_jobs()
-        job = self._threads.submit(grouped)
+        job = self._threads.submit(named)
         started = time.monotonic()
         next_watch = started + _WATCH_SECONDS
         try:
             while not wait((job,), _POLL_SECONDS).done:
                 yield_point.yield_to_waiters()
                 if (watch or moves) and time.monotonic() > next_watch:
-                    completed, tasks = self._count_tasks(tag)
+                    completed, tasks = runner.progress(tag)
                     if watch:
                         watch(completed)
                     for move in moves if tasks else ():
                         move(why, completed, tasks)
                     next_watch = time.monotonic() + _WATCH_SECONDS
         except BaseException:
-            # By tag: the group may have other jobs.
-            context.cancelJobsWithTag(tag)
+            runner.cancel(tag, frame)
             wait((job,))
             self._note_end(tag)
             raise
         try:
             result = job.result()
+            if group:
+                group.ran += [
+                    RanJob(number, name.purpose, _address(runner.ui, number)) for number in runner.jobs(tag)
+                ]
             _LOGGER.debug("Spark job: %s, %.3f s", why, time.monotonic() - started)
             return result  # noqa: TRY300 - the log is part of it
         except PicklingError as error:
             raise _not_picklable(error) from error
-        except Exception:
+        except Exception as error:
             self._note_end(tag)
+            if _MISSING_PACKAGE in str(error):
+                raise _not_on_executors() from error
             raise
 
     def register_scratch(self, scratch: TaskFolder) -> None:
@@ -225,16 +281,9 @@ class Jobs:
             if time.monotonic() > when + _LATE_SECONDS:
                 self._ended.pop(tag, None)
 
-    def _count_tasks(self, tag: str) -> tuple[int, int]:
-        """Count the completed tasks of the jobs with a tag, and those of all stages that are known."""
-        context = self.session.sparkContext
-        tracker = context.statusTracker()
-        # PySpark's tracker cannot select by tag.
-        tagged = context._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001
-        jobs = [job for job in map(tracker.getJobInfo, tagged) if job]
-        known = (tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds)
-        stages = [stage for stage in known if stage]
-        return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+def _cut(rule: str) -> str:
+    return rule if len(rule) <= _LONGEST_RULE else f"{rule[: _LONGEST_RULE - 3]}..."
 
 
 def _not_picklable(error: PicklingError) -> UsageProblem:
@@ -245,3 +294,19 @@ def _not_picklable(error: PicklingError) -> UsageProblem:
             "let it make locks, connections and open files itself, when it is called",
         )
     )
+
+
+def _not_on_executors() -> UsageProblem:
+    return UsageProblem(
+        Diagnostic(
+            "U031",
+            "the package zodiacedge is not on Spark's executors",
+            "install it there, or send it along: spark.addArtifacts(str(ze.package_archive()), pyfile=True), "
+            "or spark-submit --py-files",
+        )
+    )
+
+
+def _address(ui: str, number: int) -> str:
+    """Return the page of a job in the Spark UI; empty without a UI."""
+    return f"{ui}/jobs/job/?id={number}" if ui else ""

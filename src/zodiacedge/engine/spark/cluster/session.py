@@ -1,8 +1,9 @@
-"""The Spark session: one per process, started when the engine is first used.
+"""The Spark session: that of the user, or one that is started when the engine is first used.
 
-Python workers use the driver's interpreter and its cache of compiled kernels. A session that the host started
-is used as it is. On masters that are not local, the package is shipped as a zip archive, unless executors
-have it installed (see `docs/spark.md`).
+A session that is handed over stays as it is: the engine works on a session beside it, with the same context
+and settings of its own. Python workers of a session that is started here use the driver's interpreter and its
+cache of compiled kernels. On masters that are not local, the package is then shipped as a zip archive, unless
+executors have it installed (see `docs/spark.md`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.cluster.gateway import gateway, is_submitted
+from zodiacedge.engine.spark.cluster.runner import is_connect
 from zodiacedge.errors import Diagnostic, UsageProblem
 
 if TYPE_CHECKING:
@@ -34,6 +36,18 @@ DEFAULT_MASTER = "local[*]"
 _OLDEST_JAVA = 17
 _LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
 _STARTING = threading.Lock()
+_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
+_SQL_SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.mergeSchema": "false",
+    # Files of fingerprints are many times smaller than their rows: Spark would underestimate a relation
+    # of millions of rows and broadcast it.
+    "spark.sql.sources.fileCompressionFactor": "10",
+    # Files are listed by path, so that discovering them needs no job.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+}
 
 
 @dataclass(frozen=True)
@@ -43,14 +57,22 @@ class Cluster:
     master: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     ship: bool = True
-    """Whether the package is shipped to executors on other machines."""
+    """Whether the package is shipped to executors on other machines, if a session is started."""
+    given: SparkSession | None = field(default=None, repr=False, compare=False)
+    """The session that a user handed over."""
 
     def session(self) -> SparkSession:
-        """Return the running session, or start one."""
+        """Return the session of the user, or the running one, or start one."""
+        if self.given is not None:
+            return self.given
         with _STARTING:
             _need_pyspark()
             self.refuse_another()
             return _active() or _started(self)
+
+    def working_session(self) -> SparkSession:
+        """Return the session for the engine's own work: beside that of a user, with the same context."""
+        return self.session() if self.given is None else _beside(self.given)
 
     def refuse_another(self) -> None:
         """Raise if Spark already runs in this process on another master."""
@@ -67,12 +89,23 @@ class Cluster:
     def refuse_if_missing(self) -> None:
         """Raise if Spark does not run in this process and PySpark or Java is missing."""
         _need_pyspark()
-        if not _running():
+        if self.given is None and not _running():
             need_java()
+
+    def known_settings(self, prefix: str) -> dict[str, str]:
+        """Return the settings with a prefix, as far as they are known before a session is started."""
+        session = self.given or _active()
+        if session is not None:
+            known = dict(session.conf.getAll)
+        else:
+            known = {**_submitted_settings(), **self.settings}
+        return {name.removeprefix(prefix): value for name, value in known.items() if name.startswith(prefix)}
 
     @property
     def is_here(self) -> bool:
         """Whether its executors run on this machine and share its disks."""
+        if self.given is not None:
+            return _is_here(self.given.conf.get("spark.master", "") or "") and _serves_here(self.given)
         return _is_here(_running() or self.master or _submitted_to() or DEFAULT_MASTER)
 
 
@@ -88,9 +121,41 @@ def _running() -> str:
 
 
 def _active() -> SparkSession | None:
+    if not _running():
+        # A client of Spark Connect needs no context in this process.
+        found = active_session()
+        return found if found is not None and is_connect(found) else None
     from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
 
-    return Session.builder.getOrCreate() if _running() else None
+    return Session.builder.getOrCreate()
+
+
+def active_session() -> SparkSession | None:
+    """Return the active session of this process, classic or of Spark Connect."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession as Session  # noqa: PLC0415 - heavy
+
+    return Session.getActiveSession()
+
+
+def _beside(given: SparkSession) -> SparkSession:
+    """Return a session with the same context, and with the SQL settings that the engine works best with."""
+    if not hasattr(type(given), "newSession"):
+        return given
+    partitions = given.conf.get("spark.sql.shuffle.partitions")
+    session = given.newSession()
+    settings = dict(_SQL_SETTINGS)
+    if partitions:
+        settings["spark.sql.shuffle.partitions"] = partitions
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _serves_here(given: SparkSession) -> bool:
+    """Whether the driver of a session is on this machine."""
+    return not is_connect(given) or given.client.host in _THIS_MACHINE
 
 
 def _started(cluster: Cluster) -> SparkSession:
@@ -130,12 +195,17 @@ def _started(cluster: Cluster) -> SparkSession:
 
 def _submitted_to() -> str:
     """Return the master that `spark-submit` was given; empty if it did not start this process."""
+    return _submitted_settings().get("spark.master", "")
+
+
+def _submitted_settings() -> dict[str, str]:
+    """Return the settings that `spark-submit` was given; none if it did not start this process."""
     if not is_submitted():
-        return ""
+        return {}
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - heavy
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are held by the JVM
-    return str(SparkConf().get("spark.master", "") or "")
+    return dict(SparkConf().getAll())
 
 
 def _cannot_start(master: str, error: Exception) -> UsageProblem:
@@ -163,15 +233,10 @@ def _settings(master: str, *, ship: bool) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.parquet.enableVectorizedReader": "true",
-        "spark.sql.parquet.mergeSchema": "false",
-        # Files of fingerprints are many times smaller than their rows: Spark would underestimate a relation
-        # of millions of rows and broadcast it.
-        "spark.sql.sources.fileCompressionFactor": "10",
-        # Files are listed by path, so that discovering them needs no job.
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+        # Otherwise a task that ends within 100 ms of another is counted only with the next heartbeat, up to
+        # 10 s later, and reports of progress are late.
+        "spark.ui.liveUpdate.period": "0",
+        **_SQL_SETTINGS,
         "spark.python.worker.reuse": "true",
     }
     kernels = _kernel_cache() if _is_here(master) else ""

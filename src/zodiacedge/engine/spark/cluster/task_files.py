@@ -12,12 +12,11 @@ from pyarrow import fs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# The Spark local property that holds the name of a task's job.
-JOB = "zodiacedge.job"
 # Errors of a removal; the file is then removed with its folder at exit.
 REMOVAL_ERRORS = (OSError, ValueError, pa.ArrowException)
 LOCAL = fs.LocalFileSystem()
 _RECORDED: ContextVar[list[str] | None] = ContextVar("_RECORDED", default=None)
+_JOB: ContextVar[str] = ContextVar("_JOB", default="")
 
 
 def located(uri: str) -> tuple[fs.FileSystem, str]:
@@ -35,11 +34,19 @@ def record_file(path: str) -> None:
         recorded.append(path)
 
 
+def job_of_this_task() -> str:
+    """Return the tag of the job that this thread runs a task of; empty in the driver."""
+    return _JOB.get()
+
+
 @contextmanager
-def all_or_nothing() -> Iterator[list[str]]:
-    """Yield the list of files written in a `with` block; remove them if the block fails."""
+def all_or_nothing(job: str = "") -> Iterator[list[str]]:
+    """Yield the list of files written in a `with` block; remove them if the block fails.
+
+    The names of the files have the tag of the job in them, if it is given.
+    """
     recorded: list[str] = []
-    token = _RECORDED.set(recorded)
+    token, job_token = _RECORDED.set(recorded), _JOB.set(job)
     try:
         yield recorded
     except BaseException:
@@ -47,6 +54,7 @@ def all_or_nothing() -> Iterator[list[str]]:
         raise
     finally:
         _RECORDED.reset(token)
+        _JOB.reset(job_token)
 
 
 def remove_files(paths: Iterable[str]) -> None:

@@ -58,10 +58,10 @@ _OUT_OF_MEMORY = TaskFailure(
 )
 
 
-def _result(compute: Callable[[], _Value]) -> TaskResult[_Value] | TaskFailure:
+def _result(compute: Callable[[], _Value], job: str) -> TaskResult[_Value] | TaskFailure:
     """Compute the result of a task; if that fails, remove the files that it wrote."""
     try:
-        with all_or_nothing() as files:
+        with all_or_nothing(job) as files:
             value = compute()
     except ZodiacError as problem:
         return TaskFailure(type(problem), tuple(problem.diagnostics))
@@ -75,11 +75,13 @@ class InputTask(Generic[_Input, _Value]):
     """A task on the elements of an RDD's partition, with a result per element."""
 
     function: Callable[[_Input], _Value]
+    job: str
+    """The tag of the job."""
 
     def __call__(self, inputs: Iterable[_Input]) -> Iterator[TaskResult[_Value] | TaskFailure]:
         """Yield a result per element; Spark reuses a worker only if it has read all of its input."""
         for element in inputs:
-            yield _result(partial(self.function, element))
+            yield _result(partial(self.function, element), self.job)
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,14 @@ class BatchTask(Generic[_Value]):
     """A task on the rows of a DataFrame's partition, with a result per value that it yields."""
 
     function: Callable[[Iterator[pa.RecordBatch]], Iterator[_Value]]
+    job: str
+    """The tag of the job."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield encoded results until the first failure; then read the rest of the input unused."""
         values = self.function(batches)
         while True:
-            result = _result(partial(next, values, _END))
+            result = _result(partial(next, values, _END), self.job)
             if isinstance(result, TaskResult) and result.value is _END:
                 return
             yield pa.RecordBatch.from_pydict({_COLUMN: pa.array([pickle.dumps(result)], pa.binary())})

@@ -1,8 +1,9 @@
 """Evaluation of a hyper-node from scratch on DataFrames: by one plan, or semi-naive in rounds.
 
-A node that is not recursive is one plan. A recursive node is evaluated in rounds: the delta of the last round
-is read at each recursive position in turn. Each round is written to files, so that plans do not grow with the
-rounds; the job that writes a round also counts its new rows.
+A node that is not recursive is one plan. A recursive node whose facts cannot be placed (`rounds`), because it
+folds groups, may have evaluation errors or needs a product, is evaluated in rounds of plans: the delta of the
+last round is read at each recursive position in turn. Each round is written to files, so that plans do not
+grow with the rounds; the job that writes a round also counts its new rows.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     gathered      a region of nodes in one task, by the embedded engine
     partitioned   nodes in independent hash partitions, recursive or not
     plans         a node that is not recursive, as one Spark plan
-    rounds        a recursive node, semi-naive: one plan per round
+    rounds        a recursive node, semi-naive on hash partitions that derive facts of each other; where its
+                  facts cannot be placed, one plan per round
 
 Nodes that fit into one task are gathered, since further jobs cost more. `plans` and `rounds` work for every
 node of every size.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.evaluate.modules import Shape, recognise
-from zodiacedge.engine.spark.evaluate import partitioned, transitive_closure
+from zodiacedge.engine.spark.evaluate import partitioned, rounds, transitive_closure
 from zodiacedge.engine.spark.evaluate.seminaive import Node
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import body_atoms
@@ -109,6 +110,8 @@ def recompute_reason(
             changed += sum(file.rows for files in was.moved(will) for file in files)
     if changed * _MUCH > read:
         return "; much changed"
+    if strategy.name == "rounds" and rounds.placement_of(rules, setting.keys, setting.after) is not None:
+        return "; quicker than by delta plans"
     quick = seconds is not None and seconds < _PATIENCE
     return "; quicker than in rounds" if strategy.name == "partitioned" and quick else ""
 
@@ -122,4 +125,7 @@ def recompute(
     if strategy.by is not None:
         (result,) = partitioned.evaluate([rules], strategy.by, setting, terms, rows)
         return result
+    placement = rounds.placement_of(rules, setting.keys, setting.after) if strategy.name == "rounds" else None
+    if placement is not None:
+        return rounds.evaluate(placement, setting, terms)
     return Node(rules, setting, terms).evaluate()

@@ -3,4 +3,5 @@
 fact_delta  the effective delta of a change to the explicit facts
 batch       batches of facts to insert or delete
 read_files  reading files in parallel, by splits
+read_frame  reading DataFrames of users, by partitions
 """

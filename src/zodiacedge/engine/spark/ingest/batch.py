@@ -30,12 +30,16 @@ from zodiacedge.terms import IRI, RDF_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
     from zodiacedge.engine.embedded.storage.segment import Segment as Tables
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
     from zodiacedge.engine.spark.storage.files import Folder
     from zodiacedge.engine.spark.storage.terms import Hashing
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.io import Load
+    from zodiacedge.io.formats.column_mapping import ColumnMapping
     from zodiacedge.language.ast import Atom, Fact
     from zodiacedge.terms import Term
 
@@ -112,6 +116,18 @@ class SparkBatch:
     def add(self, facts: Iterable[Fact]) -> None:
         """Add facts."""
         self.values.add(facts)
+
+    def add_table(self, table: pa.Table, relation: str) -> None:
+        """Add the rows of an Arrow table as facts of a relation; raise if a row is no fact."""
+        self.values.add_table(table, relation)
+
+    def add_frame(self, frame: DataFrame, relation: str, mapping: ColumnMapping) -> tuple[int, int]:
+        """Add the rows of a DataFrame; return their number, and that of rows left out for a null."""
+        from zodiacedge.engine.spark.ingest.read_frame import ingest_frame  # noqa: PLC0415 - needed only for these
+
+        files, rows, dropped = ingest_frame(self.workspace, frame, relation, mapping)
+        self._files = self._files.merged(files)
+        return rows, dropped
 
     def load(self, load: Load) -> None:
         """Add the facts of files."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.engine.spark.storage.workspace import Workspace
@@ -127,16 +127,27 @@ class Lookup:
         return bool((self._rows(relation, [content], translation) == number).any())
 
     def readable(
-        self, relation: Relation, contents: Iterable[SignedFiles], row_filter: RowFilter = ALL
+        self,
+        relation: Relation,
+        contents: Iterable[SignedFiles],
+        row_filter: RowFilter = ALL,
+        session: SparkSession | None = None,
     ) -> DataFrame:
-        """Return the distinct rows of several owners as columns of terms, which `facts_of` decodes."""
-        frame = self._distinct(relation, contents, row_filter)
-        return with_terms(self.workspace, frame, relation.arity, self.terms)
+        """Return the distinct rows of several owners as columns of terms, which `facts_of` decodes.
+
+        The frame is of the engine's own session, or of the given one.
+        """
+        frame = self._distinct(relation, contents, row_filter, session)
+        return with_terms(frame, relation.arity, self.terms)
 
     def _distinct(
-        self, relation: Relation, contents: Iterable[SignedFiles], row_filter: RowFilter
+        self,
+        relation: Relation,
+        contents: Iterable[SignedFiles],
+        row_filter: RowFilter,
+        session: SparkSession | None = None,
     ) -> DataFrame:
-        frame = Frames(self.workspace).union(relation, contents)
+        frame = Frames(self.workspace, session=session).union(relation, contents)
         return (frame.where(row_filter.condition) if row_filter.condition else frame).distinct()
 
     def _facts_by_job(

@@ -14,6 +14,7 @@ up and starts again.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from zodiacedge.engine.spark.storage.files import Relation
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # More bindings than this at once are no small change.
 _MOST_BINDINGS = 200_000
+# More rows than this are not followed before they are looked up.
+_MOST_GUESSES = 5_000
 
 Rows = dict[Relation, set["Row"]]
 
@@ -109,12 +112,18 @@ _Change = tuple[Relation, "Row", bool]
 
 
 def demands_of(
-    nodes: Sequence[Mapping[str, Rule]], keys: Mapping[Term, int], known: Known, inserted: Rows, deleted: Rows
+    nodes: Sequence[Mapping[str, Rule]],
+    keys: Mapping[Term, int],
+    known: Known,
+    changes: tuple[Rows, Rows],
+    steps: int = 1,
 ) -> list[Demand]:
     """Propagate inserted and deleted rows through nodes in topological order.
 
     Returns the demand for the rows themselves, and that of each node up to the first with too many bindings.
+    Rows that are not looked up yet are assumed to change, and followed for so many steps.
     """
+    inserted, deleted = changes
     analysis = _Analysis(keys, known, _copied(inserted), _copied(deleted))
     for relation in {**inserted, **deleted}:
         for row in (*inserted.get(relation, ()), *deleted.get(relation, ())):
@@ -124,7 +133,7 @@ def demands_of(
     for rules in nodes:
         analysis.demand = {}
         try:
-            _Node(analysis, rules).propagate()
+            _Node(analysis, rules).propagate(steps)
         except _TooManyBindingsError:
             break
         demands.append(analysis.demand)
@@ -184,7 +193,7 @@ class _Node:
         self._groups: set[tuple[str, Row]] = set()
         self._deleted: set[tuple[Relation, Row]] = set()
 
-    def propagate(self) -> None:
+    def propagate(self, steps: int) -> None:
         """Propagate changes of the relations that the node reads to those that it derives."""
         analysis = self._analysis
         reads = {Relation.of(occurrence.atom) for occurrence in self._occurrences}
@@ -213,9 +222,23 @@ class _Node:
             guesses: list[_Change] = []
             for head in dict.fromkeys(heads):
                 waiting += [change for change in self._changes_by(head, guesses) if change[0] in reads]
-            # A head that is not looked up yet very likely changes: demanding its joins now saves a round.
-            self._affected_heads([head for head in guesses if head[0] in reads and head not in done])
+            # Too many bindings of rows that may not change after all do not count.
+            with suppress(_TooManyBindingsError):
+                self._follow([guess for guess in guesses if guess not in done], reads, steps)
             heads = []
+
+    def _follow(self, guesses: list[_Change], reads: Collection[Relation], steps: int) -> None:
+        """Demand the joins of heads that are not looked up yet: very likely they change."""
+        seen = set(guesses)
+        for step in range(steps):
+            heads = self._affected_heads([guess for guess in guesses if guess[0] in reads])
+            if step + 1 == steps or len(seen) > _MOST_GUESSES:
+                return
+            guesses = []
+            for head in dict.fromkeys(heads):
+                if head not in seen:
+                    seen.add(head)
+                    self._changes_by(head, guesses)
 
     def _affected_heads(self, changes: Sequence[_Change]) -> list[_Change]:
         """Return the heads of rule instances that have changed rows at any position."""

@@ -22,6 +22,7 @@ from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.ingest.batch import class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.decode import Lookup
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
+from zodiacedge.engine.spark.lookup.table import Selection, frame_of
 from zodiacedge.engine.spark.maintain import slice_search
 from zodiacedge.engine.spark.maintain.slice_search import RelationFiles, Scope
 from zodiacedge.engine.spark.storage.dataframes import Frames, names, together
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
+    from zodiacedge.io.formats.column_mapping import ColumnMapping
     from zodiacedge.language.ast import Fact
     from zodiacedge.terms import Term
 
@@ -86,6 +88,13 @@ class SparkNetChange:
         """Return the inserted and the deleted facts, of all predicates or of the wanted ones."""
         inserted, deleted = self._sides
         return self._listed(inserted, wanted), self._listed(deleted, wanted)
+
+    def frame(self, predicate: Predicate, mapping: ColumnMapping, *, inserted: bool) -> DataFrame:
+        """Return the inserted or the deleted facts of a predicate with the columns of a mapping."""
+        selection = Selection.of(self.after, predicate)
+        content = self._sides[not inserted].get(selection.relation, SignedFiles())
+        session = self.after.workspace.jobs.cluster.session()
+        return frame_of(self.after, selection, [content], mapping, session)
 
     def _listed(self, side: RelationFiles, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
         lookup = Lookup(self.after.workspace, self.after.terms)

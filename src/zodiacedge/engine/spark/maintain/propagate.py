@@ -431,8 +431,9 @@ class _Propagation:
         self.meter.count(rows, rounds, label, span)
 
     def _tell(self, nodes: Sequence[HyperNode], rounds: int = 0, more: int = 0) -> None:
+        labels = tuple(label for node in nodes for label in self.state.labels(node))
+        self.workspace.jobs.about(labels, rounds)
         if self.settings.progress:
-            labels = tuple(label for node in nodes for label in self.state.labels(node))
             done, total = len(self.runs), len(self.state.graph.nodes)
             self._progress = Progress(done, total, labels, rounds, self.state.rows + more)
             self.settings.progress(self._progress)

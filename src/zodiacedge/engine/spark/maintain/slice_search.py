@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 RelationFiles = dict[Relation, SignedFiles]
 _EMPTY = Segment()
 _MOST_ROUNDS = 16
+# Rows that are not looked up yet are followed for at most so many steps.
+_MOST_STEPS = 64
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,15 @@ class Scope:
 def look_up(scope: Scope) -> LookedUp | None:
     """Look up the rows that maintaining nodes needs; None if they are too many."""
     try:
-        inserted, deleted = _ChangedRows(scope).read()
+        changes = _ChangedRows(scope).read()
     except TooManyError:
         return None
     slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
-    most = len(scope.nodes)
+    most, steps, most_steps = len(scope.nodes), 1, _MOST_STEPS
     for rounds in range(_MOST_ROUNDS):
         scope.yield_point.yield_to_waiters()
-        demands = demands_of(scope.nodes[:most], scope.keys, _SliceRows(scope, slice_), inserted, deleted)
+        rows = _SliceRows(scope, slice_)
+        demands = demands_of(scope.nodes[:most], scope.keys, rows, changes, steps)
         most = min(most, len(demands) - 1)
         if not most:
             return None
@@ -113,7 +116,13 @@ def look_up(scope: Scope) -> LookedUp | None:
             return LookedUp(most, slice_.rows, slice_.count, rounds)
         try:
             slice_.fetch(_merged(demands[: most + 1]))
+            # A long chain of changes takes few rounds.
+            steps = min(2 * steps, most_steps)
         except TooManyError as problem:
+            if steps > 1:
+                # Fewer are demanded if each is looked up before it is followed.
+                steps = most_steps = 1
+                continue
             # The last node that demands the source demands most of it.
             most = max(n for n, demand in enumerate(demands[: most + 1]) if problem.source in demand) - 1
             if most <= 0:
@@ -126,7 +135,7 @@ def visible_changes(scope: Scope) -> tuple[RelationFiles, RelationFiles] | None:
     slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     try:
         inserted, deleted = _ChangedRows(scope).read()
-        slice_.fetch(demands_of((), scope.keys, _SliceRows(scope, slice_), inserted, deleted)[0])
+        slice_.fetch(demands_of((), scope.keys, _SliceRows(scope, slice_), (inserted, deleted))[0])
     except TooManyError:
         return None
     net: tuple[RelationFiles, RelationFiles] = ({}, {})

@@ -56,10 +56,10 @@ def _write_new(task: _MergeTask) -> DataFile:
     return write_terms(task.folder, unseen(new, task.known, task.within))
 
 
-def with_terms(workspace: Workspace, frame: DataFrame, arity: int, terms: TermFiles) -> DataFrame:
+def with_terms(frame: DataFrame, arity: int, terms: TermFiles) -> DataFrame:
     """Join rows of fingerprints with their terms: the kind, bits and text of each argument in turn."""
     paths = [spark_path(file.path) for file in terms.parts]
-    entries = workspace.jobs.session.read.schema(_ENTRIES).parquet(*paths).dropDuplicates(["id"])
+    entries = frame.sparkSession.read.schema(_ENTRIES).parquet(*paths).dropDuplicates(["id"])
     for n in range(arity):
         frame = frame.join(entries.toDF(f"c{n}", f"k{n}", f"b{n}", f"t{n}"), f"c{n}")
     return frame.select(*(f"{part}{n}" for n in range(arity) for part in "kbt"))

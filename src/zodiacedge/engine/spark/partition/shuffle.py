@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
 from zodiacedge.engine.spark.cluster.task_files import located
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
@@ -41,7 +42,8 @@ class ShuffleInput:
 
     file: DataFile
     relation: Relation
-    position: int
+    position: int | None
+    """None for the whole row."""
     classes: Classes = None
     """For `rdf:type`, the classes whose members are read; None for all."""
 
@@ -86,7 +88,13 @@ def shuffle(
     workspace: Workspace, inputs: Sequence[ShuffleInput], rows: int, yield_point: YieldPoint
 ) -> list[PartitionInput]:
     """Hash-partition the rows of files, in one job; `rows` determines the number of partitions."""
-    partitions = partition_count(workspace, rows)
+    return shuffle_into(workspace, inputs, partition_count(workspace, rows), yield_point)
+
+
+def shuffle_into(
+    workspace: Workspace, inputs: Sequence[ShuffleInput], partitions: int, yield_point: YieldPoint
+) -> list[PartitionInput]:
+    """Hash-partition the rows of files, in one job."""
     stored = sum(read.file.rows for read in inputs)
     grouped = groups(inputs, lambda read: read.file.rows, tasks_for(workspace, stored))
     tasks = [_ShuffleTask(tuple(group), partitions, workspace.scratch.folder) for group in grouped]
@@ -103,14 +111,20 @@ def shuffle(
     ]
 
 
+def partitions_of(columns: Sequence[Keys], position: int | None, partitions: int) -> Keys:
+    """Return the partition of each row, by the term at a position or by the whole row."""
+    # Fingerprints are hashes already.
+    hashes = row_hashes(columns, len(columns[0]), 0) if position is None else columns[position]
+    return (hashes % hashes.dtype.type(partitions)).astype(np.min_scalar_type(partitions))
+
+
 def _write_blocks(task: _ShuffleTask) -> tuple[str, NDArray[np.int64]]:
     """Write a block per partition; return the file, and how many rows of each input each partition has."""
     counts = np.zeros((task.partitions, len(task.inputs)), np.int64)
     pieces: list[tuple[Columns, Keys]] = []
     for number, read in enumerate(task.inputs):
         columns = read_file(read.file, read.relation.width, read.classes)
-        # Fingerprints are hashes already.
-        targets = (columns[read.position] % task.partitions).astype(np.min_scalar_type(task.partitions))
+        targets = partitions_of(columns, read.position, task.partitions)
         order = np.argsort(targets, kind="stable")
         counts[:, number] = np.bincount(targets, minlength=task.partitions)
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[:, number])))
@@ -145,7 +159,7 @@ class PartitionReader(SignedFileReader):
         self._broadcast = partition.broadcast
         self._partitioned: dict[tuple[str, Relation], Columns] = {}
         for block in partition.blocks:
-            self._partitioned |= _read(block)
+            self._partitioned |= read_block(block)
 
     def _part(self, part: DataFile, relation: Relation, classes: Classes) -> Columns:
         del classes  # The shuffle has filtered them.
@@ -163,7 +177,26 @@ def reader_of(partition: PartitionInput | None) -> SignedFileReader:
     return SignedFileReader() if partition is None else PartitionReader(partition)
 
 
-def _read(block: Block) -> dict[tuple[str, Relation], Columns]:
+def write_blocks(
+    folder: Folder, blocks: Sequence[Sequence[tuple[str, Relation, Columns]]]
+) -> tuple[Block, ...]:
+    """Write the named rows of several blocks into one file."""
+    path = folder.new_file("shuffled")
+    system, inner_path = located(path)
+    offsets = [0]
+    with system.open_output_stream(inner_path) as stream:
+        for block in blocks:
+            for _, _, columns in block:
+                for column in columns:
+                    stream.write(np.ascontiguousarray(column))
+            offsets.append(stream.tell())
+    rows = [tuple((name, relation, len(columns[0])) for name, relation, columns in block) for block in blocks]
+    file = DataFile(path, sum(count for block in rows for _, _, count in block))
+    return tuple(Block(file, offset, block) for offset, block in zip(offsets, rows, strict=False))
+
+
+def read_block(block: Block) -> dict[tuple[str, Relation], Columns]:
+    """Return the rows of a block by name and relation."""
     size = sum(relation.width * count for _, relation, count in block.rows)
     if not size:
         return {}

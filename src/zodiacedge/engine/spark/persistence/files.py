@@ -188,7 +188,7 @@ def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: Par
     frame = Frames(workspace).content(relation, held.content)
     if held.classes is not None:
         frame = frame.where(RowFilter(held.classes).condition)
-    readable = with_terms(workspace, frame, relation.arity, terms)
+    readable = with_terms(frame, relation.arity, terms)
     last = partial(_write_terms, held.holder, write)
     written = workspace.jobs.each_partition(last, readable, "writing a store")
     if sum(file.rows for _, file in written) != held.expected:

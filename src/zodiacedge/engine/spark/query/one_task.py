@@ -56,7 +56,7 @@ def run(task: QueryTask) -> Answer:
     settings = Settings(task.registry, task.limits)
     query = EmbeddedQuery(store, task.query, tuple(task.values), settings)
     answer = query(task.values)
-    return answer if real else _named(task, answer)
+    return Answer(tuple(answer.rows), answer.dropped) if real else _named(task, answer)
 
 
 def _named(task: QueryTask, answer: Answer) -> Answer:

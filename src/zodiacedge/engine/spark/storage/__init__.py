@@ -1,5 +1,6 @@
 """Relations, terms and versions as Parquet files.
 
+scratch_owner    owners of scratch folders, and removal of those of killed processes
 files            data files, signed files, segments, the scratch folder
 terms            fingerprints of terms, and the files that decode them
 workspace        resources shared by all versions: jobs, scratch folder, options

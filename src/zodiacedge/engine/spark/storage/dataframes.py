@@ -60,15 +60,21 @@ def in_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 class Frames:
     """Converter between files and DataFrames."""
 
-    def __init__(self, workspace: Workspace, yield_point: YieldPoint = ALONE) -> None:
-        """Take the workspace that files are written in, by jobs that let other threads run meanwhile."""
+    def __init__(
+        self, workspace: Workspace, yield_point: YieldPoint = ALONE, session: SparkSession | None = None
+    ) -> None:
+        """Take the workspace that files are written in, by jobs that let other threads run meanwhile.
+
+        Frames are of the engine's own session, or of the given one.
+        """
         self._workspace = workspace
         self._yield_point = yield_point
+        self._session = session
 
     @property
     def session(self) -> SparkSession:
         """The Spark session."""
-        return self._workspace.jobs.session
+        return self._session if self._session is not None else self._workspace.jobs.session
 
     def empty(self, width: int) -> DataFrame:
         """Return a frame without rows."""
@@ -81,7 +87,7 @@ class Frames:
             return self.empty(width)
         # Spark lists the files of a new frame, which may take longer than a join.
         cache = self._workspace.frames
-        key = (width, *paths)
+        key = (id(self._session), width, *paths)
         frame = cache.get(key)
         if frame is None:
             # Other threads may change the cache meanwhile.

@@ -26,6 +26,7 @@ from zodiacedge.language.ast import (
     Call,
     Comparison,
     Negation,
+    Now,
     Unary,
     Variable,
 )
@@ -58,7 +59,7 @@ def mentioned(nodes: Iterable[Conjunct | Expression]) -> Iterator[Term]:
     """Yield the terms in conjuncts and expressions."""
     for node in nodes:
         match node:
-            case Variable():
+            case Variable() | Now():
                 continue
             case Atom(args=args) | Call(args=args):
                 yield from mentioned(args)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import uuid
 import weakref
@@ -29,13 +28,14 @@ from pyarrow import fs
 
 from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.spark.cluster.task_files import (
-    JOB,
     LOCAL,
     REMOVAL_ERRORS,
+    job_of_this_task,
     located,
     record_file,
     remove_files,
 )
+from zodiacedge.engine.spark.storage.scratch_owner import new_name, sweep
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
 
@@ -213,7 +213,8 @@ class Folder(NamedTuple):
 
     def new_file(self, kind: str, ending: str = "") -> str:
         """Return the path of a new file; in a task it includes the name of the job."""
-        path = f"{self.uri}/{kind}-{_job_of_this_task()}{uuid.uuid4().hex}{ending}"
+        job = job_of_this_task()
+        path = f"{self.uri}/{kind}-{job and f'{job}-'}{uuid.uuid4().hex}{ending}"
         record_file(path)
         return path
 
@@ -257,14 +258,16 @@ class ScratchFolder:
 
     def __init__(self, uri: str = "") -> None:
         """Create the folder, in the system's temporary folder by default."""
-        if uri:
-            base = uri if "://" in uri else str(Path(uri).absolute())
-            self.folder = Folder(f"{base.rstrip('/')}/zodiacedge-{uuid.uuid4().hex}")
-        else:
-            self.folder = Folder(tempfile.mkdtemp(prefix="zodiacedge-"))
+        given = uri or tempfile.gettempdir()
+        base = (given if "://" in given else str(Path(given).absolute())).rstrip("/")
+        sweep(base)
+        self.folder = Folder(f"{base}/{new_name()}")
         try:
             system, inner_path = located(self.folder.uri)
             system.create_dir(inner_path, recursive=True)
+            if not uri:
+                # As private as any temporary folder.
+                Path(inner_path).chmod(0o700)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise _no_scratch(uri or self.folder.uri, self.folder.uri, error) from error
         weakref.finalize(self, _remove_folder, self.folder.uri)
@@ -285,15 +288,6 @@ class ScratchFolder:
         except REMOVAL_ERRORS:
             return
         remove_files(f"{self.folder.uri}/{file.base_name}" for file in files if job in file.base_name)
-
-
-def _job_of_this_task() -> str:
-    """Return the name that `jobs` gave to the job of this task, as a prefix; empty in the driver."""
-    # A task has imported pyspark; the driver may not have.
-    context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
-    task = context.get() if context else None
-    job = task.getLocalProperty(JOB) if task else None
-    return f"{job}-" if job else ""
 
 
 def table_of(columns: Sequence[Keys]) -> pa.Table:

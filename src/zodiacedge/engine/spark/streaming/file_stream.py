@@ -7,21 +7,19 @@ same files. The consumer reads the files.
 
 from __future__ import annotations
 
-import logging
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.storage.dataframes import spark_path
 from zodiacedge.engine.spark.streaming.checkpoint import checkpointed_files, path_of, stream_of
-from zodiacedge.errors import Diagnostic, StoreProblem
+from zodiacedge.io.file_batch import FileBatch, stream_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
     from zodiacedge.engine.spark.cluster.jobs import Jobs
@@ -41,17 +39,6 @@ class Landing:
     checkpoint: Path
     most_files: int | None = None
     """The maximum number of files of a batch."""
-
-
-@dataclass(frozen=True)
-class FileBatch:
-    """A batch of files: the stream, the number of the batch, and the paths."""
-
-    stream: str
-    number: int
-    files: tuple[Path, ...]
-    gone: tuple[Path, ...] = ()
-    """Files of the batch that were removed before it was delivered."""
 
 
 class _StoppedError(Exception):
@@ -76,7 +63,7 @@ class FileStream:
 
         An exception of the consumer is raised here. Ctrl-C waits for the end of the current batch.
         """
-        with _silence(self._jobs.session):
+        with self._jobs.runner.silence():
             query = self._start(seconds)
             threading.Thread(target=self._wait, args=(query,), daemon=True).start()
             try:
@@ -122,14 +109,14 @@ class FileStream:
         try:
             return checkpointed_files(self._landing.checkpoint, number)
         except (ValueError, KeyError) as problem:
-            raise ended(self._landing.folder, problem) from problem
+            raise stream_ended(self._landing.folder, problem) from problem
 
     def _wait(self, query: StreamingQuery) -> None:
         try:
             query.awaitTermination()
         except Exception as problem:  # noqa: BLE001 - Spark has many kinds; `follow` raises it
             if self._problem is None and not self._stopped:
-                self._problem = ended(self._landing.folder, problem)
+                self._problem = stream_ended(self._landing.folder, problem)
         finally:
             self._ended.set()
 
@@ -140,28 +127,6 @@ class FileStream:
         self._ended.wait()
 
 
-@contextmanager
-def _silence(session: SparkSession) -> Iterator[None]:
-    """Silence Spark's logging of problems that are raised."""
-    bridge = logging.getLogger("py4j.clientserver")
-    level = bridge.level
-    bridge.setLevel(logging.CRITICAL + 1)
-    session.sparkContext.setLogLevel("OFF")
-    try:
-        yield
-    finally:
-        session.sparkContext.setLogLevel("ERROR")
-        bridge.setLevel(level)
-
-
 def _uri(path: Path) -> str:
     """Return the URI of a path in Hadoop's notation, without quoting."""
     return f"file://{path.resolve()}"
-
-
-def ended(folder: Path, problem: Exception) -> StoreProblem:
-    """Return the problem of a stream that ended before its time."""
-    lines = str(problem).strip().splitlines()
-    why = lines[0] if lines else type(problem).__name__
-    note = "start it again: no file is applied twice"
-    return StoreProblem(Diagnostic("D016", f"the stream from {folder} ended: {why}", note))

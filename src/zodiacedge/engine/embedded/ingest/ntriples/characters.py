@@ -6,7 +6,7 @@ The buffer ends with a line feed, which no term contains: scans need no check fo
 from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels.jit import kernel, load8, store8
-from zodiacedge.engine.embedded.terms.intern_kernels import copy_bytes
+from zodiacedge.engine.embedded.terms.shared_texts import copy_bytes
 
 TAB = 0x09
 NEWLINE = 0x0A

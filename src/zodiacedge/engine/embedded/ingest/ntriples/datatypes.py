@@ -17,6 +17,7 @@ from zodiacedge.terms import (
     XSD_BOOLEAN,
     XSD_DATE,
     XSD_DATETIME,
+    XSD_DAY_TIME_DURATION,
     XSD_DECIMAL,
     XSD_DOUBLE,
     XSD_FLOAT,
@@ -36,7 +37,8 @@ T_FLOAT = 5
 T_BOOLEAN = 6
 T_MOMENT = 7
 T_DATE = 8
-T_INTEGERS = 9
+T_DURATION = 9
+T_INTEGERS = 10
 DATATYPES: tuple[str, ...] = (
     XSD_STRING,
     RDF_LANGSTRING,
@@ -47,6 +49,7 @@ DATATYPES: tuple[str, ...] = (
     XSD_BOOLEAN,
     XSD_DATETIME,
     XSD_DATE,
+    XSD_DAY_TIME_DURATION,
     *INTEGER_RANGES,
 )
 

@@ -15,6 +15,7 @@ from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, store8
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 from zodiacedge.engine.embedded.terms.intern_kernels import intern_number, intern_text
+from zodiacedge.engine.embedded.terms.shared_texts import same_text
 
 
 @kernel
@@ -56,12 +57,7 @@ def is_term(dictionary: int, number: int, buffer: int, start: int, end: int) -> 
     """Whether an IRI is the term of a cached id; cheaper than a lookup."""
     if load32(get(dictionary, L.D_LENGTHS), number) != end - start:
         return False
-    text = get(dictionary, L.D_TEXT)
-    payload = get(get(dictionary, L.D_PAYLOADS), number) - start
-    at = end - 1
-    while at >= start and load8(buffer, at) == load8(text, payload + at):
-        at -= 1
-    return at < start
+    return same_text(dictionary, number, buffer, start, end - start)
 
 
 @kernel

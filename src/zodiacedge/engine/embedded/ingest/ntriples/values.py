@@ -8,6 +8,7 @@ from zodiacedge.engine.embedded.ingest.ntriples.datatypes import (
     T_BOOLEAN,
     T_DATE,
     T_DOUBLE,
+    T_DURATION,
     T_FLOAT,
     T_INTEGERS,
     T_MOMENT,
@@ -62,6 +63,8 @@ def read_value(state: int, number: int, base: int, start: int, end: int) -> int:
         return read_moment(state, base, start, end)
     if number == T_DATE:
         return read_date(state, base, start, end)
+    if number == T_DURATION:
+        return ns.LATER
     if number == T_BOOLEAN:
         return read_boolean(state, base, start, end)
     kind = L.K_DECIMAL

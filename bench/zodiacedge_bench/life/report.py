@@ -1,0 +1,166 @@
+"""Tables, JSON and verdicts of a soak and of a footprint."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from zodiacedge_bench.report.tables import TextTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from zodiacedge_bench.life.footprint import Footprint, Installed
+    from zodiacedge_bench.life.soak import Size, Tenth
+    from zodiacedge_bench.measure.machine import Machine
+
+# How much more the last tenth may hold than the first.
+FLAT = 1.1
+MOST_INSTALLED = 350e6
+MOST_RESIDENT = 120e6
+_MIB = 2**20
+_FLAT_FIGURES = (
+    "resident_bytes",
+    "open_files",
+    "disk_bytes",
+    "disk_files",
+    "terms",
+    "dictionary_bytes",
+    "p50_seconds",
+    "p99_seconds",
+    "p50_cpu_seconds",
+    "p99_cpu_seconds",
+    "cpu_seconds",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SoakReport:
+    """The tenths of a soak."""
+
+    machine: Machine
+    size: Size
+    tenths: tuple[Tenth, ...]
+    bench: str = "soak"
+    not_installed: tuple[str, ...] = ()
+
+    def growth(self) -> dict[str, float]:
+        """Return, for each figure, the last tenth as a multiple of the first."""
+        first, last = self.tenths[0].to_dict(), self.tenths[-1].to_dict()
+        return {name: _quotient(last[name], first[name]) for name in _FLAT_FIGURES}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        size = asdict(self.size) | {"kept": self.size.kept.total_seconds()}
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "size": size,
+            "tenths": [tenth.to_dict() for tenth in self.tenths],
+            "growth": self.growth(),
+        }
+
+    def tables(self) -> list[TextTable]:
+        """Return the tenths, and how much each figure grew."""
+        columns = "readings, MiB, handles, disk MiB, files, terms, dictionary MiB"
+        columns += ", p50 ms, p99 ms, p50 CPU ms, p99 CPU ms, CPU s, checks"
+        rows = [
+            (
+                f"{tenth.readings:,}",
+                f"{tenth.resident_bytes / _MIB:.1f}",
+                str(tenth.open_files),
+                f"{tenth.disk_bytes / _MIB:.1f}",
+                str(tenth.disk_files),
+                f"{tenth.terms:,}",
+                f"{tenth.dictionary_bytes / _MIB:.2f}",
+                f"{1e3 * tenth.p50_seconds:.2f}",
+                f"{1e3 * tenth.p99_seconds:.2f}",
+                f"{1e3 * tenth.p50_cpu_seconds:.2f}",
+                f"{1e3 * tenth.p99_cpu_seconds:.2f}",
+                f"{tenth.cpu_seconds:.1f}",
+                str(tenth.checks),
+            )
+            for tenth in self.tenths
+        ]
+        growth = tuple(
+            (name.replace("_", " "), f"{times:.2f}", "flat" if times <= FLAT else "grown")
+            for name, times in self.growth().items()
+        )
+        return [
+            TextTable(tuple(columns.split(", ")), tuple(rows)),
+            TextTable(("figure", "last tenth / first", "verdict"), growth),
+        ]
+
+    def draw(self, _folder: Path) -> list[Path]:
+        """Draw nothing."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeReport:
+    """The costs of a device."""
+
+    machine: Machine
+    footprints: tuple[Footprint, ...]
+    installed: tuple[Installed, ...]
+    bench: str = "edge"
+    not_installed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "footprints": [footprint.to_dict() for footprint in self.footprints],
+            "installed": [installed.to_dict() for installed in self.installed],
+        }
+
+    def tables(self) -> list[TextTable]:
+        """Return the processes, the installations, and the targets."""
+        processes = tuple(
+            (
+                one.program,
+                f"{one.python_bytes / 1e6:.0f}",
+                f"{one.opened_bytes / 1e6:.0f}",
+                f"{one.answered_bytes / 1e6:.0f}",
+                f"{one.seconds:.2f}",
+                f"{one.answers:,}",
+            )
+            for one in self.footprints
+        )
+        sizes = tuple(
+            (
+                f"+ [{one.extra}]" if one.extra else "zodiacedge",
+                f"{one.bytes / 1e6:.0f}",
+                ", ".join(f"{name} {size / 1e6:.0f}" for name, size in one.largest),
+            )
+            for one in self.installed
+        )
+        return [
+            TextTable(("process", "Python MB", "opened MB", "answered MB", "s to answer", "rows"), processes),
+            TextTable(("installation", "MB", "the largest"), sizes),
+            TextTable(("target", "MB", "verdict"), tuple(self._verdicts())),
+        ]
+
+    def _verdicts(self) -> Iterator[tuple[str, str, str]]:
+        (alone,) = [one.bytes for one in self.installed if not one.extra]
+        yield _verdict("installed, the package alone", alone, MOST_INSTALLED)
+        for one in self.footprints:
+            if one.program in {"empty program", "empty store"}:
+                yield _verdict(f"resident, {one.program}", one.opened_bytes, MOST_RESIDENT)
+
+    def draw(self, _folder: Path) -> list[Path]:
+        """Draw nothing."""
+        return []
+
+
+def _verdict(target: str, found: int, most: float) -> tuple[str, str, str]:
+    met = "met" if found <= most else "missed"
+    return f"{target}: at most {most / 1e6:.0f}", f"{found / 1e6:.0f}", met
+
+
+def _quotient(last: object, first: object) -> float:
+    if not isinstance(last, int | float) or not isinstance(first, int | float):
+        raise TypeError(last, first)
+    return last / first if first else float(bool(last)) + 1

@@ -1,0 +1,9 @@
+"""Commands on fleets of devices; they need the libraries of `zodiacedge[fleet]`.
+
+needed   says what is missing
+keys     `zodiac keys init` and `zodiac keys rotate`
+publish  `zodiac publish`
+hub      `zodiac hub`
+enrol    `zodiac enrol`
+agent    `zodiac agent`
+"""

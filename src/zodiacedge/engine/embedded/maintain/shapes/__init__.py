@@ -1,0 +1,6 @@
+"""Maintenance of nodes whose rules have a certain shape, by what is known of that shape.
+
+projection   a node that copies a relation
+closure      a transitive closure, by searches along its steps
+equivalence  a symmetric-transitive node, class by class
+"""

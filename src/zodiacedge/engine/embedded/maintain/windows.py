@@ -1,0 +1,197 @@
+"""Windows around the clock: the hidden relation of the moments in each, kept up to date as the clock moves.
+
+`language.windows` makes an atom of that relation, (moment, window), of each condition on `now`. A tick takes
+the moments off an ordered index that enter or leave a window: they are the rows inserted and deleted, and the
+rules read them like any others. So a tick costs what is due, whatever a window holds.
+
+All moments of the dictionary count, whichever facts have them. A rule may compute a moment that was not there
+and is in a window: then the change is evaluated again, with that moment.
+
+New moments are those of terms with higher ids, so no id is freed or used again while rules have windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zodiacedge.engine.embedded.kernels import layout as L
+from zodiacedge.engine.embedded.storage.database import WINDOWS
+from zodiacedge.engine.embedded.storage.relation import Relation
+from zodiacedge.language.ast import Atom, Variable, conjuncts
+from zodiacedge.language.vocabulary import NOW_RELATION, WINDOW_RELATION
+from zodiacedge.language.windows import Window
+from zodiacedge.terms import Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
+    from zodiacedge.engine.embedded.storage.database import Database
+    from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.graph.hyper_graph import HyperGraph
+    from zodiacedge.language.ast import Rule
+
+NOW = Relation(NOW_RELATION, 2)
+_ANY_WINDOW = Atom(WINDOW_RELATION, (Variable("moment"), Variable("window")))
+_EARLIEST, _LATEST = -(1 << 62), 1 << 62
+_Span = tuple[int, int]  # after, up to: microseconds
+_EMPTY: _Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a version: the clock, in microseconds, and the windows that rules read, by term id.
+
+    `seen` is the number of terms whose moments are in the relation.
+    """
+
+    clock: int | None = None
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    seen: int = 0
+
+    def span(self, number: int) -> _Span:
+        """Return the span of a window."""
+        window = self.windows.get(number)
+        if window is None or self.clock is None:
+            return _EMPTY
+        low = _EARLIEST if window.low is None else self.clock + window.low - window.low_is_in
+        high = _LATEST if window.high is None else self.clock + window.high - (not window.high_is_in)
+        return low, max(low, high)
+
+    def next_due(self, store: Database) -> int | None:
+        """Return the first time of the clock, in microseconds, at which a window changes."""
+        due: list[int] = []
+        for number, window in self.windows.items() if self.clock is not None else ():
+            low, high = self.span(number)
+            leaving = None if window.low is None else store.terms.moments.first_after(low)
+            entering = None if window.high is None else store.terms.moments.first_after(high)
+            if leaving is not None and window.low is not None:
+                due.append(leaving - window.low + window.low_is_in)
+            if entering is not None and window.high is not None:
+                due.append(entering - window.high + (not window.high_is_in))
+        return min(due, default=None)
+
+    def hold(self, store: Database, first: int) -> bool:
+        """Whether a moment among the terms from an id on is in one of the windows."""
+        if self.clock is None or not self.windows or first == len(store.dictionary):
+            return False
+        _, micros = store.terms.moments.since(first)
+        spans = {self.span(number) for number in self.windows}
+        return any(bool(((low < micros) & (micros <= high)).any()) for low, high in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDelta:
+    """The rows that a change inserts into the relation of windows and deletes from it."""
+
+    inserted: Ids
+    deleted: Ids
+
+
+def next_windows(
+    old: Windows,
+    store: Database,
+    rules: Mapping[str, Rule],
+    graph: HyperGraph | None,
+    delta: EmbeddedFactDelta,
+) -> Windows:
+    """Return the windows after a change; `graph` is None if it is that of the version before."""
+    windows = old.windows if graph is None else windows_of(store, rules, graph)
+    clock = old.clock
+    for side, sign in ((delta.deleted, False), (delta.inserted, True)):
+        if NOW in side:
+            clock = _clock(store, side[NOW]) if sign else None
+    if not windows:
+        return Windows(clock)
+    if not old.windows:
+        store.reclamation.pause()
+        store.terms.moments.forget()
+    store.terms.moments.catch_up()
+    return Windows(clock, windows, len(store.dictionary))
+
+
+def windows_of(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> dict[int, Window]:
+    """Return the windows that rules read."""
+    numbers = graph.readers(_ANY_WINDOW).all
+    bodies = (rules[key].body for number in numbers for key in graph.nodes[number].rules)
+    atoms = (c for body in bodies for c in conjuncts(body) if isinstance(c, Atom))
+    terms = {atom.args[1] for atom in atoms if atom.relation == WINDOW_RELATION}
+    return {store.terms.constant(term): Window.of(term) for term in terms if isinstance(term, Literal)}
+
+
+def window_delta(old: Windows, new: Windows, store: Database) -> WindowDelta | None:
+    """Return the rows that enter and leave windows between two versions, None if there are none."""
+    if not old.windows and not new.windows:
+        return None
+    moments = store.terms.moments
+    known: dict[tuple[int, int], Ids] = {}
+
+    def between(span: _Span) -> Ids:
+        if span not in known:
+            known[span] = moments.between(*span)
+        return known[span]
+
+    fresh, micros = moments.since(old.seen) if old.windows else (np.zeros(0, np.int32), np.zeros(0, np.int64))
+    inserted: list[Ids] = []
+    deleted: list[Ids] = []
+    for number in {**old.windows, **new.windows}:
+        before, after = old.span(number), new.span(number)
+        entering = [between(span) for span in _without(after, before)]
+        low, high = _common(before, after)
+        if len(fresh) and low < high:
+            entering.append(fresh[(low < micros) & (micros <= high)])
+        inserted += [_rows(ids, number) for ids in entering if len(ids)]
+        for span in _without(before, after):
+            ids = between(span)
+            # Those of later terms did not enter.
+            deleted += [_rows(ids[ids < old.seen], number)] if len(ids) else []
+    if not inserted and not deleted:
+        return None
+    return WindowDelta(_together(inserted), _together(deleted))
+
+
+def filled(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> Windows:
+    """Fill the relation of windows of a version that was restored, and return its windows."""
+    stated = store.explicit.tables.get(NOW)
+    clock = _clock(store, stated.rows) if stated is not None and len(stated) else None
+    windows = windows_of(store, rules, graph)
+    if not windows:
+        return Windows(clock)
+    store.terms.moments.catch_up()
+    new = Windows(clock, windows, len(store.dictionary))
+    delta = window_delta(Windows(), new, store)
+    if delta is not None:
+        store.windows.tables[WINDOWS].insert(delta.inserted)
+    return new
+
+
+def _clock(store: Database, rows: Ids) -> int | None:
+    """Return the latest moment of rows of the clock."""
+    moments = rows[:, 1][store.dictionary.kinds[rows[:, 1]] == L.K_MOMENT]
+    return int(store.dictionary.payloads[moments].max()) if len(moments) else None
+
+
+def _without(span: _Span, other: _Span) -> Iterable[_Span]:
+    """Return the parts of a span that are not in another."""
+    if other[0] >= other[1]:
+        parts = [span]
+    else:
+        parts = [(span[0], min(span[1], other[0])), (max(span[0], other[1]), span[1])]
+    return [part for part in parts if part[0] < part[1]]
+
+
+def _common(span: _Span, other: _Span) -> _Span:
+    return max(span[0], other[0]), min(span[1], other[1])
+
+
+def _rows(ids: Ids, number: int) -> Ids:
+    rows = np.empty((len(ids), 2), np.int32)
+    rows[:, 0], rows[:, 1] = ids, number
+    return rows
+
+
+def _together(pieces: list[Ids]) -> Ids:
+    return np.concatenate(pieces) if pieces else np.zeros((0, 2), np.int32)

@@ -1,0 +1,19 @@
+"""Explanations: why a fact is there, why it is not, and through which changes it came and went.
+
+Nothing is recorded while rules are evaluated: answers come from the facts of a version, by lookups.
+
+proof           proofs as values: steps, premises, explicit facts
+missing         answers to "why not" as values
+history         answers to "since when" as values
+budget          the instances and seconds that an explanation may spend
+instances       instances of rules whose head is a given fact
+closure         paths of edges that prove a fact of a transitive relation
+linear_closure  shortest paths that prove a fact of a relation of paths
+search          the search for proofs of least height
+premises        the premises of a step, with values filled in
+why_not         the search for what a rule lacks
+explainer       questions about one version, and their answers
+why_changed     which part of an edit made a proof, or broke it
+check           a checker of proofs on the reference evaluator
+forms           answers as text, Markdown, HTML, SVG and JSON
+"""

@@ -1,0 +1,141 @@
+"""The premises of a step: each conjunct of a rule's body with the values of an instance filled in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zodiacedge.engine.semantics.expressions import evaluate
+from zodiacedge.explain.instances import filled, written
+from zodiacedge.explain.proof import (
+    AbsentPremise,
+    AggregatePremise,
+    AggregateRow,
+    BindingPremise,
+    ComparisonPremise,
+    FactPremise,
+)
+from zodiacedge.language.ast import (
+    Aggregate,
+    Atom,
+    Binary,
+    Binding,
+    Call,
+    Comparison,
+    Negation,
+    Unary,
+    Variable,
+)
+from zodiacedge.terms import order_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from zodiacedge.engine.registry import Registry
+    from zodiacedge.explain.instances import InstanceLookups, LookupRule
+    from zodiacedge.explain.proof import Premise
+    from zodiacedge.language.ast import Conjunct, Expression
+    from zodiacedge.terms import Term
+
+    Values = Mapping[Variable, Term]
+
+# The most bindings of an aggregate that are shown where none is decisive.
+_SOME = 3
+_FEW = 5
+
+
+def premises_of(
+    shape: LookupRule, values: Values, instances: InstanceLookups, registry: Registry
+) -> tuple[Premise, ...]:
+    """Return one premise per conjunct of a rule's body, for the values of an instance."""
+    premises: list[Premise] = []
+    for conjunct in shape.body:
+        if isinstance(conjunct, Aggregate):
+            premises.append(aggregate_premise(shape, conjunct, values, instances, registry))
+        else:
+            premises.append(plain_premise(conjunct, values, registry))
+    return tuple(premises)
+
+
+def plain_premise(conjunct: Conjunct, values: Values, registry: Registry) -> Premise:
+    """Return the premise of a conjunct that is no aggregate."""
+    match conjunct:
+        case Atom():
+            return FactPremise(written(conjunct), filled(conjunct, values))
+        case Negation(atom=atom):
+            return AbsentPremise(atom, partly_filled(atom, values))
+        case Comparison(left=left, right=right):
+            shown = replace(conjunct, left=substituted(left, values), right=substituted(right, values))
+            return ComparisonPremise(
+                conjunct, shown, evaluate(left, values, registry), evaluate(right, values, registry)
+            )
+        case Binding(variable=variable, expression=expression):
+            shown_binding = replace(conjunct, expression=substituted(expression, values))
+            return BindingPremise(conjunct, shown_binding, values[variable])
+        case _:
+            raise TypeError(conjunct)
+
+
+def partly_filled(atom: Atom, values: Values) -> Atom:
+    """Return an atom with the values that are known in place of variables."""
+    return replace(atom, args=tuple(values.get(a, a) if isinstance(a, Variable) else a for a in atom.args))
+
+
+def substituted(expression: Expression, values: Values) -> Expression:
+    """Return an expression with the values that are known in place of variables."""
+    match expression:
+        case Variable():
+            return values.get(expression, expression)
+        case Unary(operand=operand):
+            return Unary(substituted(operand, values))
+        case Binary(left=left, right=right):
+            return replace(expression, left=substituted(left, values), right=substituted(right, values))
+        case Call(args=args):
+            return replace(expression, args=tuple(substituted(arg, values) for arg in args))
+        case _:
+            return expression
+
+
+def aggregate_premise(
+    shape: LookupRule, aggregate: Aggregate, values: Values, instances: InstanceLookups, registry: Registry
+) -> AggregatePremise:
+    """Return the premise of an aggregate, whose group has a result."""
+    group = tuple(values[v] for v in aggregate.groups)
+    folded, _ = instances.fold_groups(shape.key, aggregate, [group])
+    results, bindings = folded[group]
+    shown = tuple(
+        AggregateRow(binding, tuple(plain_premise(c, binding, registry) for c in aggregate.body))
+        for binding in decisive(aggregate, bindings)
+    )
+    return AggregatePremise(
+        written(aggregate),
+        dict(zip(aggregate.groups, group, strict=True)),
+        tuple(zip(aggregate.folds, results, strict=True)),
+        len(bindings),
+        shown,
+    )
+
+
+def decisive(aggregate: Aggregate, bindings: Sequence[Values]) -> list[Values]:
+    """Return the bindings that decide the results of an aggregate, or some of them, in a fixed order."""
+    ordered = sorted(bindings, key=lambda binding: _order(binding.values()))
+    if len(ordered) <= _FEW:
+        return ordered
+    chosen: dict[int, None] = {}
+    for fold in aggregate.folds:
+        by_value = sorted(range(len(ordered)), key=lambda n, v=fold.argument: order_key(ordered[n][v]))  # type: ignore[misc]
+        middle = len(by_value) // 2
+        match fold.op:
+            case "MIN":
+                chosen[by_value[0]] = None
+            case "MAX":
+                chosen[by_value[-1]] = None
+            case "MED" if not fold.distinct:
+                chosen |= dict.fromkeys(by_value[middle - (len(by_value) % 2 == 0) : middle + 1])
+            case _:
+                chosen |= dict.fromkeys(by_value[: -_SOME - 1 : -1])
+    return [ordered[n] for n in sorted(chosen)]
+
+
+def _order(terms: Iterable[Term]) -> tuple[object, ...]:
+    return tuple(map(order_key, terms))

@@ -1,0 +1,11 @@
+"""The agent: runs a store on a device, takes readings, and keeps the packs that the device is to run.
+
+memory      what an agent must not forget when it is killed
+link        requests to a hub: enrolment, status, news
+activation  a pack on its way: staged, refused, on probation, active, returned
+published   the facts that a device lets its neighbours see
+neighbours  facts of neighbours, as long as they are heard of
+relay       metadata and packs for neighbours, and their requests to the hub
+sources     readings from standard input, HTTP on this machine, MQTT
+agent       the agent, step by step
+"""

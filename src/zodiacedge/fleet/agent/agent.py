@@ -1,0 +1,249 @@
+"""The agent, step by step: readings, needs, what the hub assigns, probation, status.
+
+Without a hub it goes on with what it has. What it may believe is a matter of `fleet.trust`, how a pack comes
+into force one of `activation`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from random import uniform
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, FleetProblem, StoreProblem, ZodiacError
+from zodiacedge.fleet.agent.activation import Activation
+from zodiacedge.fleet.agent.link import Link
+from zodiacedge.fleet.agent.memory import Memory
+from zodiacedge.fleet.agent.neighbours import Neighbours
+from zodiacedge.fleet.identity import DeviceKey
+from zodiacedge.fleet.problems import unreachable
+from zodiacedge.fleet.trust.client import Client
+from zodiacedge.fleet.trust.metadata import device_name
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from zodiacedge.kb.knowledge_base import KnowledgeBase
+
+    _Problem = FleetProblem | StoreProblem | OSError
+
+NEEDS = DEFAULT_PREFIXES["zodiac"] + "needs"
+# A status is sent again after so many seconds, though nothing changed.
+_HEARTBEAT = 300.0
+# After a request that failed, the next one waits: at first so many seconds, then longer.
+_LEAST_PAUSE, _MOST_PAUSE = 0.5, 60.0
+# Who waits for news asks more often: the answer ends the pause of the others.
+_MOST_NEWS_PAUSE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """The options of an agent."""
+
+    hub: str
+    """The address of the hub."""
+    name: str = ""
+    code: str = ""
+    """Name and code to enrol with, for the first start."""
+    probation: float = 60.0
+    """The seconds that a pack is on probation."""
+    hold_off: float = 300.0
+    """The seconds for which a pack stays that is needed no more."""
+    silence: float = 300.0
+    """The seconds that a neighbour may be silent before its facts go."""
+    interval: float = 1.0
+    """The seconds between two steps."""
+
+
+class Agent:
+    """The agent of a store."""
+
+    def __init__(
+        self, kb: KnowledgeBase, folder: Path, options: AgentOptions, told: Callable[[str], object]
+    ) -> None:
+        """Start with what the folder of the agent remembers; the first start enrols the device."""
+        self.kb, self.options, self._told = kb, options, told
+        self.folder = folder
+        self.memory = Memory.load(folder / "memory.json")
+        self._link = Link(options.hub, DeviceKey(folder / "device.key"))
+        self._enrol(folder)
+        root = (folder / "root.json").read_bytes()
+        self._client = Client(folder / "trust", root, [self._link.base])
+        self.activation = Activation(kb, self.memory, folder, options.probation, told)
+        self._assigned: dict[str, int] | None = None
+        self._sent: object = None
+        self._sent_at = 0.0
+        self._pause = _LEAST_PAUSE
+        self._failed: list[_Problem] = []
+        """The problems of the last try."""
+        self._unheard: FleetProblem | None = None
+        """Why the hub cannot be listened to; None if it can."""
+        self._told_of: list[str] = []
+        self._next_try = 0.0
+        self._news = threading.Event()
+        self._news.set()
+        self._version = 0
+        self._ended = threading.Event()
+        self.neighbours = Neighbours(kb, folder / "neighbours.json", options.silence, told)
+        self._listener = threading.Thread(target=self._listen, name="zodiac-agent-news", daemon=True)
+        self._listener.start()
+
+    def close(self) -> None:
+        """End; a request that waits for news is left behind."""
+        self._ended.set()
+        self.neighbours.close()
+        self._client.close()
+
+    def run(self, before: Callable[[], object] | None = None) -> None:
+        """Take steps until interrupted; before each of them, take readings."""
+        while not self._ended.is_set():
+            if before:
+                before()
+            self.step()
+            self._news.wait(self.options.interval)
+
+    def step(self) -> None:
+        """Take one step; nothing that a hub does or says makes it fail."""
+        self.activation.watch()
+        self.neighbours.look()
+        status = self._status()
+        if time.monotonic() >= self._next_try:
+            self._failed = self._try(status)
+        unheard = self._unheard
+        self._tell([*self._failed, unheard] if unheard else self._failed)
+
+    def _try(self, status: dict[str, object]) -> list[_Problem]:
+        """Send a status, take what is assigned and bring it into force; return what failed."""
+        problems: list[_Problem] = []
+        # A hub that takes no status may still say what to run, and what is staged needs no hub.
+        for part in (partial(self._send, status), self._take_assignment, self._keep_packs):
+            try:
+                part()
+            except (FleetProblem, StoreProblem, OSError) as problem:
+                problems.append(problem)
+        if problems:
+            self._next_try = time.monotonic() + self._pause
+            self._pause = min(self._pause * 2, _MOST_PAUSE)
+        else:
+            self._pause = _LEAST_PAUSE
+        return problems
+
+    def _enrol(self, folder: Path) -> None:
+        options = self.options
+        if self.memory.name and (folder / "root.json").exists():
+            return
+        if not (options.name and options.code):
+            note = "zodiac enrol HUB NAME prints a code; give it with --name and --code"
+            raise FleetProblem(Diagnostic("F008", "this device is not enrolled at a hub", note))
+        try:
+            name = device_name(options.name)
+        except ValueError as error:
+            raise FleetProblem(Diagnostic("F008", str(error), "choose another name")) from error
+        self._link.enrol(name, options.code, folder / "root.json")
+        self.memory.name, self.memory.sequence = name, 0
+        self.memory.save()
+        self._told(f"enrolled as {name}")
+
+    def _needs(self) -> list[str]:
+        """Return the packs that the rules of the device need, or needed until a short time ago."""
+        needed, now = self.memory.needed, time.time()
+        before = dict(needed)
+        asked = {str(name) for (name,) in self.kb.query(f"?- <{NEEDS}>(P) .")}
+        for name in asked:
+            # Noted now and then only: a file is written for it.
+            if name not in needed or abs(now - needed[name]) > self.options.hold_off / 10:
+                needed[name] = now
+        for name in [n for n, at in needed.items() if n not in asked and now - at > self.options.hold_off]:
+            del needed[name]
+        if needed != before:
+            self.memory.save()
+        return sorted(needed)
+
+    def _status(self) -> dict[str, object]:
+        packs = {
+            name: {"version": state.version, "state": state.state, "reasons": list(state.reasons)}
+            for name, state in self.activation.states().items()
+        }
+        return {"packs": packs, "needs": self._needs(), "stale": int(self.memory.stale)}
+
+    def _send(self, status: dict[str, object]) -> None:
+        """Send a status that differs from the last, or that one again after a while."""
+        if status == self._sent and time.monotonic() < self._sent_at + _HEARTBEAT:
+            return
+        # The number is on disk before it is used, so that it is never used twice.
+        self.memory.sequence += 1
+        self.memory.save()
+        self._link.status({**status, "device": self.memory.name, "sequence": self.memory.sequence})
+        self._sent, self._sent_at = status, time.monotonic()
+
+    def _take_assignment(self) -> None:
+        """Take what is assigned, if there is news; note since when nothing new can be believed."""
+        if not self._news.is_set():
+            return
+        self._news.clear()
+        try:
+            self._client.refresh()
+            assigned = self._client.assigned(self.memory.name)
+        except (FleetProblem, OSError):
+            self._news.set()
+            self._note_stale(time.time() if not self.memory.stale else self.memory.stale)
+            raise
+        self._assigned, self._version = dict(assigned.packs), assigned.version
+        self._note_stale(0.0)
+
+    def _keep_packs(self) -> None:
+        """Bring what is assigned, and drop what is not; without an assignment keep what is there."""
+        if self._assigned is None:
+            return
+        for name in sorted(self.memory.managed - self._assigned.keys()):
+            self.activation.drop(name)
+        for name, version in self._assigned.items():
+            there = self.kb.installed.installed.get(name)
+            base = (there.manifest.version, there.manifest.digest) if there else None
+            fetch = partial(self._client.fetch, name, version, base)
+            self.activation.bring(name, version, fetch, partial(self._client.fetch_whole, name, version))
+
+    def _note_stale(self, since: float) -> None:
+        if self.memory.stale != since:
+            self.memory.stale = since
+            self.memory.save()
+
+    def _tell(self, problems: Iterable[_Problem]) -> None:
+        """Tell problems, each once while it lasts."""
+        texts = []
+        for problem in problems:
+            found = problem.diagnostics[0] if isinstance(problem, ZodiacError) else None
+            texts.append(f"{found.code}: {found.message}" if found else str(problem))
+        for text in texts:
+            if text not in self._told_of:
+                self._told(text)
+        self._told_of = texts
+
+    def _listen(self) -> None:
+        """Wait for news of the hub, again and again."""
+        pause, failed = _LEAST_PAUSE, False
+        while not self._ended.is_set():
+            try:
+                version = self._link.news(self.memory.name, self._version)
+            except (FleetProblem, ValueError, KeyError, TypeError) as problem:
+                failed = True
+                self._unheard = (
+                    problem
+                    if isinstance(problem, FleetProblem)
+                    else unreachable(self._link.base, f"its news are no document of a hub: {problem!r}")
+                )
+                # A thousand devices that lost their hub do not come back at one time.
+                self._ended.wait(pause * uniform(0.5, 1))  # noqa: S311 - a pause is no secret
+                pause = min(pause * 2, _MOST_NEWS_PAUSE)
+                continue
+            pause, self._unheard = _LEAST_PAUSE, None
+            if failed:
+                failed, self._next_try = False, 0.0
+            if version != self._version:
+                self._news.set()
+                self._ended.wait(_LEAST_PAUSE)

@@ -1,0 +1,8 @@
+"""The hub: which device runs which pack, decided by rules, and told to devices.
+
+assign.rules  the program that decides, unless an operator has another one
+codes         codes that enrol a device once
+state         the store of a hub: facts about devices, the rules, signed assignments
+watch         notices new packs, rules and times to renew
+server        the hub as a web server
+"""

@@ -1,0 +1,47 @@
+"""Codes that enrol a device once: files beside the store, so that they can be made while the hub runs."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from zodiacedge.fleet.clock import now
+from zodiacedge.fleet.identity import hashed, make_code, proof
+from zodiacedge.fleet.trust.metadata import device_name, write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LASTS = timedelta(days=1)
+
+
+class Codes:
+    """The codes that are not used yet; their hashes are kept, and not they."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, which may not exist yet."""
+        self._folder = folder
+
+    def make(self, name: str, groups: list[str], root: bytes) -> str:
+        """Return a code for a device, which lasts a day; an earlier one is worth nothing then."""
+        code = make_code(root)
+        document = {"hash": hashed(code), "until": (now() + LASTS).isoformat(), "groups": groups}
+        write_file(self._folder / f"{device_name(name)}.json", json.dumps(document).encode())
+        return code
+
+    def spend(self, name: str, key: str, given: str) -> list[str] | None:
+        """Use up the code of a device if it proves to have it; return its groups, None if it does not."""
+        path = self._folder / f"{device_name(name)}.json"
+        try:
+            document = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        if datetime.fromisoformat(document["until"]) < now():
+            path.unlink(missing_ok=True)
+            return None
+        if not hmac.compare_digest(proof(document["hash"], name, key), given):
+            return None
+        path.unlink()
+        return [str(group) for group in document["groups"]]

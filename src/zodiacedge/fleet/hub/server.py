@@ -1,0 +1,155 @@
+"""The hub as a web server: metadata and blobs with ranges, enrolment, status, and news at once.
+
+GET  /metadata/…, /targets/…      the repository
+POST /enrol                       {name, key, proof}; returns the root to trust
+POST /status                      a status, signed in the header Zodiac-Signature
+GET  /news/DEVICE?after=VERSION   waits until the assignment has a later version, half a minute at most
+GET  /healthz, /metrics
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from tuf.api.exceptions import RepositoryError
+from tuf.api.metadata import Targets
+
+from zodiacedge.errors import FleetProblem
+from zodiacedge.fleet.hub.state import HubState
+from zodiacedge.fleet.hub.watch import Watch
+from zodiacedge.fleet.trust.metadata import device_path, read_signed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from securesystemslib.signer import CryptoSigner
+    from starlette.requests import Request
+
+    from zodiacedge.errors import ZodiacError
+
+_MOST_BODY = 1 << 20
+_WAIT_SECONDS = 30.0
+_BAD, _FORBIDDEN, _LARGE = 400, 403, 413
+
+
+class Hub:
+    """A hub in a folder, as an application of Starlette."""
+
+    def __init__(self, folder: Path, online: CryptoSigner, told: Callable[[ZodiacError], object]) -> None:
+        """Open the folder of a hub; `told` is called with what cannot be taken of an operator's files."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news: dict[str, asyncio.Event] = {}
+        self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
+        self.state = HubState(folder, online, self._changed)
+        self._watch = Watch(self.state, told)
+        repository = self.state.repository.path
+        self.app = Starlette(
+            routes=[
+                Route("/enrol", self._enrol, methods=["POST"]),
+                Route("/status", self._status, methods=["POST"]),
+                Route("/news/{device}", self._wait),
+                Route("/healthz", self._healthz),
+                Route("/metrics", self._metrics),
+                Mount("/metadata", StaticFiles(directory=repository / "metadata", check_dir=False)),
+                Mount("/targets", StaticFiles(directory=repository / "targets", check_dir=False)),
+            ],
+            lifespan=self._lifespan,
+        )
+
+    def close(self) -> None:
+        """End the watch and close the store."""
+        self._watch.close()
+        self.state.close()
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        self._loop = asyncio.get_running_loop()
+        yield
+        self._loop = None
+
+    def _changed(self, device: str) -> None:
+        """Wake those who wait for news of a device; called by any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake, device)
+
+    def _wake(self, device: str) -> None:
+        event = self._news.pop(device, None)
+        if event:
+            event.set()
+
+    async def _enrol(self, request: Request) -> Response:
+        return await self._answered(request, "enrolled", lambda body: self.state.enrol(json.loads(body)))
+
+    async def _status(self, request: Request) -> Response:
+        signature = request.headers.get("Zodiac-Signature", "")
+
+        def take(body: bytes) -> bytes:
+            self.state.report(body, signature)
+            return b"{}"
+
+        return await self._answered(request, "statuses", take)
+
+    async def _answered(self, request: Request, count: str, take: Callable[[bytes], bytes]) -> Response:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST_BODY:
+                return JSONResponse({"error": "the request is too large"}, _LARGE)
+        try:
+            answer = await run_in_threadpool(take, body)
+        except FleetProblem as problem:
+            self._counts["refused"] += 1
+            found = problem.diagnostics[0]
+            return JSONResponse({"code": found.code, "error": found.message, "note": found.note}, _FORBIDDEN)
+        except (ValueError, RecursionError) as error:
+            self._counts["refused"] += 1
+            return JSONResponse({"error": str(error)}, _BAD)
+        self._counts[count] += 1
+        return Response(answer, media_type="application/json")
+
+    async def _wait(self, request: Request) -> Response:
+        device = request.path_params["device"]
+        try:
+            after, path = int(request.query_params.get("after", "0")), device_path(device)
+        except ValueError as error:
+            return JSONResponse({"error": str(error)}, _BAD)
+        # Whoever waits is registered before the version is read, so that no news is missed.
+        event = self._news.setdefault(device, asyncio.Event())
+        version = await run_in_threadpool(self._version, path)
+        if version <= after:
+            try:
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    await event.wait()
+            except TimeoutError:
+                pass
+            version = await run_in_threadpool(self._version, path)
+        return JSONResponse({"version": version})
+
+    def _version(self, path: str) -> int:
+        try:
+            data = (self.state.repository.metadata.path / path).read_bytes()
+            return read_signed(data, Targets).signed.version
+        except (OSError, RepositoryError):
+            return 0
+
+    async def _healthz(self, _request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _metrics(self, _request: Request) -> Response:
+        kb = self.state.kb
+        counts = await run_in_threadpool(lambda: kb.explicit_counts() | kb.derived())
+        lines = [f"zodiac_hub_{name}_total {number}" for name, number in self._counts.items()]
+        lines.append(f"zodiac_hub_waiting {len(self._news)}")
+        lines.append(f"zodiac_hub_version {kb.version}")
+        shown = ("device", "requested", "assigned", "halted", "failed", "worked", "stale")
+        lines += [f'zodiac_hub_facts{{predicate="{name}"}} {counts.get(name, 0)}' for name in shown]
+        return PlainTextResponse("\n".join([*lines, ""]))

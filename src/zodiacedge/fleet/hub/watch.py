@@ -1,0 +1,68 @@
+"""Notices new packs, new rules and times to renew, and brings them into the store of a hub."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import ZodiacError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from zodiacedge.fleet.hub.state import HubState
+
+_LOGGER = logging.getLogger(__name__)
+_SECONDS = 0.5
+_RENEW_SECONDS = 600.0
+
+
+class Watch:
+    """A thread that looks at the folders of a hub."""
+
+    def __init__(self, state: HubState, told: Callable[[ZodiacError], object]) -> None:
+        """Start; what an operator wrote and cannot be taken is told."""
+        self._state = state
+        self._told = told
+        self._ended = threading.Event()
+        self._seen: dict[Path, object] = {}
+        self._renewed = 0.0
+        self.look()
+        self._thread = threading.Thread(target=self._run, name="zodiac-hub-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Take what is new."""
+        rules, metadata = self._state.rules, self._state.repository.metadata.path
+        try:
+            if self._is_new(rules, "*.rules"):
+                self._state.take_rules()
+            if self._is_new(metadata, "*.pack-*.json"):
+                self._state.take_published()
+                self._state.renew()
+            if time.monotonic() > self._renewed + _RENEW_SECONDS or not self._renewed:
+                self._state.renew()
+                self._renewed = time.monotonic()
+        except ZodiacError as problem:
+            _LOGGER.warning("%s", problem)
+            self._told(problem)
+
+    def _run(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            self.look()
+
+    def _is_new(self, folder: Path, pattern: str) -> bool:
+        """Return whether files of a folder differ from those of the last time."""
+        now = sorted((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in folder.rglob(pattern))
+        if self._seen.get(folder) == now:
+            return False
+        self._seen[folder] = now
+        return True

@@ -1,0 +1,6 @@
+"""The time of a knowledge base.
+
+clock       the time as a fact, ticks, and which argument of a predicate is its time
+hidden      net changes without the facts of hidden rules
+rule_forms  the form of rules for an engine
+"""

@@ -1,0 +1,85 @@
+"""Loads build what later changes look rows up in."""
+
+from __future__ import annotations
+
+import pytest
+
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded import prepare
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+
+PROGRAM = """
+copy(Y, X) :- link(X, Y) .
+end(Y) :- link(_, Y) .
+two(X, Z) :- link(X, Y), link(Y, Z), red(X) .
+only(X) :- red(X), not link(X, _) .
+path(X, Y) :- link(X, Y) .
+path(X, Z) :- path(X, Y), link(Y, Z) .
+near(X, Y) :- link(X, Y), red(X) .
+near(X, Y) :- near(Y, X) .
+near(X, Z) :- near(X, Y), near(Y, Z) .
+both(X, Y) :- link(X, Y), both(Y, X) .
+both(X, X) :- red(X) .
+degree(X, N) :- AGGREGATE(red(X), link(X, Y)) ON X WITH COUNT(Y) AS N .
+"""
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """List the sizes of the tables that an index is built for; hash sets of working tables do not matter."""
+    monkeypatch.setattr(prepare, "_LARGE", 10)
+    monkeypatch.setattr(prepare, "_ROOM", 2)
+    rows: list[int] = []
+    build, ready = Table._new_index, Table.make_ready
+
+    def counted(table: Table, number: int, mask: int) -> None:
+        rows.append(len(table))
+        build(table, number, mask)
+
+    def committed(table: Table, more: int, *, deleting: bool) -> None:
+        if not table.has_hash_set:
+            rows.append(len(table))
+        ready(table, more, deleting=deleting)
+
+    monkeypatch.setattr(Table, "_new_index", counted)
+    monkeypatch.setattr(Table, "make_ready", committed)
+    return rows
+
+
+def load(kb: KnowledgeBase) -> None:
+    with kb.change() as c:
+        c.add_rules(PROGRAM)
+        c.add_facts([("link", n, (7 * n + 1) % 30) for n in range(30)])
+        c.add_facts([("red", n) for n in range(0, 30, 2)])
+
+
+def test_the_first_change_after_a_load_indexes_no_large_table(built: list[int]) -> None:
+    kb, reference = (
+        KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings()),
+        KnowledgeBase(ReferenceEngine(), Settings()),
+    )
+    for each in (kb, reference):
+        load(each)
+    for fact in (("link", 3, 4), ("red", 5), ("link", 6, 13)):
+        built.clear()
+        for each in (kb, reference):
+            with each.change() as c:
+                if fact == ("link", 6, 13):
+                    c.remove_facts([fact])
+                else:
+                    c.add_facts([fact])
+        assert [rows for rows in built if rows >= 10] == [], fact
+    assert kb.facts() == reference.facts()
+
+
+def test_a_small_change_prepares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = KnowledgeBase(EmbeddedEngine(strategy="recompute"), Settings())
+    load(kb)
+    # Preparing any table would compare with it, and fail.
+    monkeypatch.setattr(prepare, "_LARGE", None)
+    with kb.change() as c:
+        c.add_facts([("link", 3, 4)])
+    assert c.report.facts_added == 1

@@ -1,0 +1,161 @@
+"""The hub: rollouts by rules, status that nobody forges or repeats, an operator's files, ranges."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import urllib3
+
+from fleet.running import diagnosis
+from zodiacedge.fleet.agent.link import Link
+from zodiacedge.fleet.identity import DeviceKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fleet.running import Device, Farm
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def pool() -> Iterator[urllib3.PoolManager]:
+    with urllib3.PoolManager(retries=False) as pool:
+        yield pool
+
+
+def send(farm: Farm, pool: urllib3.PoolManager, key: DeviceKey, **document: object) -> int:
+    """Send a status, and return the HTTP status of the answer."""
+    body = json.dumps({"device": "wt1", "packs": {}, "needs": [], **document}).encode()
+    return post(farm, pool, body, key.sign(body))
+
+
+def post(farm: Farm, pool: urllib3.PoolManager, body: bytes, signature: str) -> int:
+    headers = {"Zodiac-Signature": signature}
+    return pool.request("POST", f"{farm.base}status", body=body, headers=headers).status
+
+
+def test_a_status_is_signed_and_taken_once(
+    farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager, tmp_path: Path
+) -> None:
+    device = make_device()
+    device.close()
+    key = DeviceKey(device.folder / "device.key")
+    body = json.dumps({"device": "wt1", "sequence": 5, "packs": {}, "needs": ["diagnosis"]}).encode()
+    assert post(farm, pool, body, key.sign(body)) == 200
+    assert farm.facts("?- requested(D, P) .") == {'requested("wt1", "diagnosis")'}
+    assert send(farm, pool, key, sequence=6) == 200
+    # Somebody in between repeats what was true once, or changes it, or signs it with another key.
+    assert post(farm, pool, body, key.sign(body)) == 403
+    assert post(farm, pool, body.replace(b"5", b"7"), key.sign(body)) == 403
+    assert send(farm, pool, DeviceKey(tmp_path / "evil.key"), sequence=8) == 403
+    assert post(farm, pool, body, "no signature") == 403
+    assert send(farm, pool, key, sequence=9, device="nobody") == 403
+    assert farm.facts("?- requested(D, P) .") == set()
+    farm.stop()
+    farm.start()
+    assert post(farm, pool, body, key.sign(body)) == 403
+    assert send(farm, pool, key, sequence=7) == 200
+    device.restart()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b"[" * 50_000,
+        b'{"device": "../x", "sequence": 1}',
+        b'{"device": 1}',
+        b"null",
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(farm: Farm, pool: urllib3.PoolManager, body: bytes) -> None:
+    assert post(farm, pool, body, "") == 400
+    assert pool.request("POST", f"{farm.base}enrol", body=body).status == 400
+    assert pool.request("GET", f"{farm.base}healthz").data == b"ok\n"
+
+
+def test_what_is_too_large_is_refused(farm: Farm, pool: urllib3.PoolManager) -> None:
+    assert pool.request("POST", f"{farm.base}enrol", body=b" " * (2 << 20)).status == 413
+
+
+def test_nothing_but_the_repository_is_served(farm: Farm, pool: urllib3.PoolManager) -> None:
+    for path in ("metadata/../../store/_zodiac.json", "targets/%2e%2e/%2e%2e/rules/assign.rules", "codes/"):
+        assert pool.request("GET", farm.base + path).status == 404
+
+
+def test_blobs_have_ranges(farm: Farm, pool: urllib3.PoolManager) -> None:
+    (blob,) = (farm.repository.path / "targets").rglob("*.zpack")
+    url = farm.base + blob.relative_to(farm.repository.path).as_posix()
+    part = pool.request("GET", url, headers={"Range": "bytes=10-19"})
+    assert (part.status, part.data) == (206, blob.read_bytes()[10:20])
+
+
+def test_metrics_count(farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    lines = pool.request("GET", f"{farm.base}metrics").data.decode().splitlines()
+    assert "zodiac_hub_enrolled_total 1" in lines
+    assert 'zodiac_hub_facts{predicate="assigned"} 1' in lines
+
+
+def test_canaries_go_first_and_failures_halt(farm: Farm, make_device: Callable[..., Device]) -> None:
+    farm.say('wanted(D, "diagnosis") :- group(D, "north") .  canary("wt1") .', "rollout")
+    canary, other = make_device("wt1"), make_device("wt2")
+    canary.settle("on probation diagnosis 1")
+    other.agent.step()
+    assert farm.facts("?- assigned(D, P, V) .") == {'assigned("wt1", "diagnosis", 1)'}
+    canary.restart(probation=0.0)
+    canary.settle("active diagnosis 1")
+    canary.until(lambda: len(farm.facts("?- assigned(D, P, V) .")) == 2)
+    other.settle("on probation diagnosis 1")
+    farm.publish(diagnosis(2, 50, '[[checks]]\nnone = "?- hot(T), reading(T, 95) ."'))
+    canary.settle("refused diagnosis 2")
+    canary.until(lambda: farm.facts("?- halted(P, V) ."))
+    assert farm.facts("?- assigned(D, P, V) .") == {
+        'assigned("wt1", "diagnosis", 1)',
+        'assigned("wt2", "diagnosis", 1)',
+    }
+    assert (canary.packs(), other.packs()) == (["diagnosis 1"], ["diagnosis 1"])
+    assert farm.hub
+    assert "stop" in str(farm.hub.state.kb.explain('halted("diagnosis", 2)'))
+
+
+def test_an_operator_changes_rules_while_the_hub_runs(farm: Farm) -> None:
+    farm.say('paused("diagnosis", 1) .', "pause")
+    assert farm.facts("?- halted(P, V) .") == {'halted("diagnosis", 1)'}
+    farm.say("paused(", "pause")
+    assert [problem.diagnostics[0].code for problem in farm.problems] == ["L001"]
+    assert farm.facts("?- halted(P, V) .") == {'halted("diagnosis", 1)'}
+    (farm.folder / "hub" / "rules" / "pause.rules").unlink()
+    assert farm.hub
+    farm.hub._watch.look()
+    assert farm.facts("?- halted(P, V) .") == set()
+
+
+def test_another_program_may_decide(farm: Farm, make_device: Callable[..., Device]) -> None:
+    device = make_device("wt7")
+    (farm.folder / "hub" / "rules" / "operator.rules").unlink()
+    farm.say('all: assigned(D, "diagnosis", 1) :- device(D) .', "assign")
+    device.settle("on probation diagnosis 1")
+
+
+def test_two_devices_of_one_name_are_told_apart(
+    farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager, tmp_path: Path
+) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    # The second enrols with a new code: then the first is no longer believed.
+    assert farm.hub
+    code = farm.hub.state.codes.make("wt1", [], farm.repository.root())
+    link = Link(farm.base, DeviceKey(tmp_path / "second.key"))
+    link.enrol("wt1", code, tmp_path / "second-root.json")
+    link.close()
+    assert send(farm, pool, DeviceKey(device.folder / "device.key"), sequence=99) == 403
+    assert send(farm, pool, DeviceKey(tmp_path / "second.key"), sequence=1) == 200

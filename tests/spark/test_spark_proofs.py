@@ -1,0 +1,93 @@
+"""Explanations on Spark: rows are looked up by key, and proofs are those of the other engines."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explain.proving import checked, patience
+from explain.test_random_proofs import assert_proved
+from maintenance.test_random_sessions import changes_of
+from spark.conftest import jobs_so_far
+from strategies import Seeded, random_program, random_session
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.storage.workspace import Options
+from zodiacedge.errors import ZodiacError
+from zodiacedge.explain.missing import BodyFails, FailedComparison
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.language.ast import fact
+from zodiacedge.terms import IRI, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zodiacedge.engine.spark.engine import SparkEngine
+
+RULES = """
+r1: alarm(X) :- reading(X, V), V > 80, not muted(X, _) .
+r2: path(X, Z) :- path(X, Y), path(Y, Z) .
+r3: path(X, Y) :- near(X, Y) .
+r4: peak(X, M) :- AGGREGATE(reading(X, V)) ON X WITH MAX(V) AS M .
+"""
+
+
+@pytest.fixture(scope="module")
+def farm(make_engine: Callable[[Options], SparkEngine]) -> KnowledgeBase:
+    # Relations of more than ten rows count as large.
+    kb = KnowledgeBase(make_engine(Options(whole_rows=10)), Settings())
+    nodes = [IRI(f"wt{n}") for n in range(40)]
+    facts = [fact("reading", node, integer(n + 50)) for n, node in enumerate(nodes)]
+    facts += [fact("near", a, b) for a, b in itertools.pairwise(nodes)]
+    with kb.change() as c:
+        c.add_rules(RULES)
+        c.add_facts([*facts, fact("muted", nodes[38], nodes[0])])
+    return kb
+
+
+def test_proofs_are_right_and_flat(farm: KnowledgeBase) -> None:
+    assert checked(farm, farm.explain("alarm(wt39)", budget=patience())).height == 1
+    proof = checked(farm, farm.explain("path(wt3, wt20)", budget=patience()))
+    assert proof.least
+    assert proof.height == 6
+    assert checked(farm, farm.explain("peak(wt3, 53)", budget=patience())).height == 1
+
+
+def test_a_missing_fact_is_explained(farm: KnowledgeBase) -> None:
+    (failure,) = farm.why_not("alarm(wt3)", budget=patience()).rules
+    assert isinstance(failure, BodyFails)
+    (failing,) = failure.attempts[0].failing
+    assert isinstance(failing, FailedComparison)
+
+
+def test_a_proof_of_one_fact_takes_few_jobs(farm: KnowledgeBase) -> None:
+    engine = farm._engine
+    before = jobs_so_far(engine)  # type: ignore[arg-type] # Spark's
+    farm.explain("alarm(wt35)", budget=patience())
+    assert jobs_so_far(engine) - before <= 4  # type: ignore[arg-type]
+
+
+def test_a_dry_run_is_explained(farm: KnowledgeBase) -> None:
+    report = farm.dry_run(add_facts="reading(wt1, 99) .")
+    assert report.explain("alarm(wt1)").height == 1
+
+
+def test_random_programs_are_proved_on_spark(spark: SparkEngine) -> None:
+    for seed in (3, 8):
+        program = random_program(Seeded(seed))
+        kb = KnowledgeBase(spark, Settings())
+        kb.apply(Change(add_rules=program.rules, add_facts=program.facts))
+        assert_proved(kb, f"seed {seed}")
+
+
+@pytest.mark.soak
+def test_every_version_of_a_random_session_is_proved_on_spark(spark: SparkEngine) -> None:
+    for seed in range(4):
+        kb = KnowledgeBase(spark, Settings())
+        for number, change in enumerate(changes_of(random_session(Seeded(seed), most_changes=4))):
+            with contextlib.suppress(ZodiacError):
+                kb.apply(change)
+            assert_proved(kb, f"seed {seed}, change {number}")

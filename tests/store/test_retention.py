@@ -1,0 +1,125 @@
+"""A store removes its old versions by itself, within the time that its owner sets."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from zodiacedge import open as open_kb
+from zodiacedge.errors import StoreProblem, UsageProblem
+from zodiacedge.store.layout import RETENTION
+from zodiacedge.store.versions.retention import KEPT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+
+
+def change(kb: StoredKnowledgeBase, number: int) -> None:
+    with kb.change() as c:
+        c.add_facts([("reading", number, float(number))])
+        c.remove_facts([("reading", number - 1, float(number - 1))])
+
+
+def files(path: Path) -> list[Path]:
+    return [file for file in path.rglob("*") if file.is_file()]
+
+
+def test_a_store_keeps_a_week_unless_its_owner_says_so(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb:
+        assert kb.retained == KEPT == timedelta(days=7)
+        kb.retain(timedelta(hours=1))
+        assert kb.retained == timedelta(hours=1)
+    with open_kb(tmp_path / "s", read_only=True) as kb:
+        assert kb.retained == timedelta(hours=1)
+        with pytest.raises(StoreProblem):
+            kb.retain(timedelta(days=1))
+    with open_kb() as kb, pytest.raises(UsageProblem):
+        getattr(kb, "retain")  # noqa: B009 - it is an attribute of stores
+
+
+def test_a_store_that_changes_for_ever_does_not_grow(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with open_kb(path, create=True) as kb:
+        kb.retain(timedelta())
+        counts = []
+        for number in range(24):
+            change(kb, number)
+            kb._flusher.flush_in_background(kb.store, kb._pending_flush)
+            kb._flusher.wait()
+            counts.append(len(files(path)))
+        assert max(counts[12:]) <= max(counts[:12])
+        assert kb.verify().ok
+    with open_kb(path, read_only=True) as kb:
+        assert len(kb.facts()) == 1
+        assert [entry.version for entry in kb.log()][-1:] in ([], [24])
+        with pytest.raises(StoreProblem):
+            kb.at(5)
+
+
+def test_versions_within_the_time_stay(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with open_kb(path, create=True) as kb:
+        kb.retain(timedelta(hours=1))
+        for number in range(5):
+            change(kb, number)
+            kb._flusher.flush_in_background(kb.store, kb._pending_flush)
+            kb._flusher.wait()
+        for version in range(1, 6):
+            assert len(kb.at(version).facts()) == 1
+
+
+def test_files_are_removed_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s"
+    with open_kb(path, create=True) as kb:
+        for number in range(12):
+            change(kb, number)
+            kb.flush()
+        monkeypatch.setattr("zodiacedge.store.store._MOST_REMOVED", 3)
+        kb.retain(timedelta())
+        before = len(files(path))
+        unused = kb.store.unused().files
+        kb.store.forget_old_versions()
+        # A checkpoint is written, so that Delta can do without the entries.
+        assert before - 3 <= len(files(path)) <= before - 3 + 2
+        for _ in range(unused):
+            kb.store.forget_old_versions()
+        assert kb.store.unused().files == 0
+        assert kb.verify().ok
+    with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
+
+
+def test_old_versions_go_when_a_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s"
+    with monkeypatch.context() as past, open_kb(path, create=True) as kb:
+        past.setattr("zodiacedge.store.store._now", lambda: "2001-01-01T00:00:00.000+00:00")
+        for number in range(6):
+            change(kb, number)
+            kb.flush()
+    for entry in (path / "_delta_log").glob("*.json"):
+        os.utime(entry, (1e9, 1e9))
+    before = len(files(path))
+    with open_kb(path) as kb:
+        change(kb, 6)
+    assert len(files(path)) < before
+    with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"seconds": -1}', '{"seconds": "7"}', '{"seconds": 1e300}']
+)
+def test_a_retention_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s"
+    with open_kb(path, create=True) as kb:
+        change(kb, 1)
+        (path / RETENTION).write_text(text)
+        with pytest.raises(StoreProblem, match=RETENTION):
+            _ = kb.retained
+    with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
