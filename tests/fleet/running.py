@@ -126,7 +126,7 @@ class Device:
         self.agent.close()
         self.kb.close()
 
-    def until(self, done: Callable[[], object], seconds: float = 20.0) -> None:
+    def until(self, done: Callable[[], object], seconds: float = 60.0) -> None:
         """Take steps until something holds."""
 
         def step_and_look() -> object:
@@ -135,7 +135,7 @@ class Device:
 
         until(step_and_look, seconds, self)
 
-    def settle(self, wanted: str, seconds: float = 20.0) -> None:
+    def settle(self, wanted: str, seconds: float = 60.0) -> None:
         """Take steps until something was told."""
         self.until(lambda: any(text.startswith(wanted) for text in self.told), seconds)
 
@@ -146,7 +146,7 @@ class Device:
         return f"{self.name}: {self.told}"
 
 
-def until(done: Callable[[], object], seconds: float = 20.0, about: object = "") -> None:
+def until(done: Callable[[], object], seconds: float = 60.0, about: object = "") -> None:
     """Wait until something holds; it is asked again and again."""
     end = time.monotonic() + seconds
     while not done():

@@ -26,19 +26,39 @@ pytestmark = pytest.mark.slow
 
 
 class Process:
-    """A command that runs, and what it has printed."""
+    """A command that runs, and what it has printed.
+
+    Where it does not print what a test waits for, the stacks of its threads stand in the message.
+    """
 
     def __init__(self, folder: Path, name: str, *arguments: object) -> None:
         self._file: IO[bytes] = (folder / f"{name}.txt").open("ab")
         self.printed = folder / f"{name}.txt"
         command = [sys.executable, "-m", "zodiacedge", *map(str, arguments)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTHONFAULTHANDLER": "1",
+        }
         self.process = subprocess.Popen(
             command, cwd=folder, stdout=self._file, stderr=subprocess.STDOUT, env=environment
         )
 
     def saw(self, text: str) -> None:
-        until(lambda: text in self.printed.read_text("utf-8"), 60, self.printed.read_text("utf-8"))
+        def printed_or_ended() -> bool:
+            ended = self.process.poll() is not None
+            return text in str(self) or ended
+
+        try:
+            until(printed_or_ended, 120)
+        except AssertionError:
+            self.process.send_signal(signal.SIGABRT)
+        if text not in str(self):
+            code = self.process.wait(30)
+            pytest.fail(f"{text!r} was not printed, the exit code is {code}:\n{self}")
+
+    def __str__(self) -> str:
+        return self.printed.read_text("utf-8")
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

@@ -230,7 +230,7 @@ class Agent:
         while not self._ended.is_set():
             try:
                 version = self._link.news(self.memory.name, self._version)
-            except (FleetProblem, ValueError, KeyError, TypeError) as problem:
+            except Exception as problem:  # noqa: BLE001 - without this thread no news would ever come
                 failed = True
                 self._unheard = (
                     problem
