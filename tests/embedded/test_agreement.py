@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from strategies import Seeded, evaluate_program, random_program
@@ -16,6 +17,8 @@ from strategies.scale import examples
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate import seminaive as nodes
+from zodiacedge.engine.embedded.evaluate.exchange import Exchange
+from zodiacedge.engine.embedded.kernels.jit import COMPILED
 from zodiacedge.engine.embedded.machine import execute
 from zodiacedge.engine.limits import Limits
 from zodiacedge.engine.reference import ReferenceEngine
@@ -24,7 +27,11 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.opening import open_kb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zodiacedge.engine.embedded.evaluate.two_threads import TwoThreads
+    from zodiacedge.engine.embedded.storage.relation import Relation
+    from zodiacedge.engine.embedded.storage.segment import Segment
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +94,7 @@ def test_two_threads_do_what_one_does(modules: bool, monkeypatch: pytest.MonkeyP
         shared.append(self)
         return run_in_two(self)
 
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
     monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
     monkeypatch.setattr(nodes.NodeEvaluation, "_run_in_two", counted)
     for seed in range(3_000, 3_150):
@@ -103,6 +111,7 @@ def test_two_threads_share_a_fixpoint(modules: bool, monkeypatch: pytest.MonkeyP
         shared.append(self)
         return in_halves(self, halves)
 
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
     monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 0)
     monkeypatch.setattr(nodes.NodeEvaluation, "_run_in_halves", counted)
     for seed in range(4_000, 4_300):
@@ -110,7 +119,84 @@ def test_two_threads_share_a_fixpoint(modules: bool, monkeypatch: pytest.MonkeyP
     assert len(shared) > 20
 
 
+def in_rounds(monkeypatch: pytest.MonkeyPatch, rows: int) -> list[object]:
+    """Let two threads evaluate every fixpoint that they can, and return those that they did in rounds.
+
+    The second thread takes part in rounds of so many rows.
+    """
+    shared: list[object] = []
+    run_in_rounds = nodes.NodeEvaluation._run_in_rounds
+
+    def counted(self: nodes.NodeEvaluation, relations: Sequence[Relation]) -> int:
+        shared.append(self)
+        return run_in_rounds(self, relations)
+
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
+    monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 0)
+    monkeypatch.setattr(nodes, "_ROWS_FOR_ROUND", rows)
+    monkeypatch.setattr(nodes.NodeEvaluation, "_run_in_rounds", counted)
+    return shared
+
+
+@pytest.mark.parametrize("rows", [0, 4, 1000], ids=["always both", "both in large rounds", "in turns"])
+def test_two_threads_share_a_fixpoint_that_keeps_no_argument(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = in_rounds(monkeypatch, rows)
+    for seed in range(4_000, 4_150):
+        assert_agreement(seed, EmbeddedEngine(modules=False))
+    if COMPILED:
+        assert len(shared) > 30
+
+
+def test_two_threads_derive_a_fact_of_a_round_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = in_rounds(monkeypatch, 0)
+    tables: list[tuple[int, int]] = []
+    result = Exchange.result
+
+    def checked(self: Exchange) -> Segment:
+        segment = result(self)
+        tables.extend((len(t), len(np.unique(t.rows, axis=0))) for t in segment.tables.values())
+        return segment
+
+    monkeypatch.setattr(Exchange, "result", checked)
+    # Every pair is derived in some forty ways, most of them in the same round by both threads.
+    rules = "near(X, Y) :- link(X, Y) . near(X, Z) :- near(Y, X), near(Y, Z), near(X, X) ."
+    kb = KnowledgeBase(EmbeddedEngine(modules=False), Settings())
+    with kb.change() as c:
+        c.add_rules(rules)
+        c.add_facts([(n, (7 * n + k) % 120) for n in range(120) for k in range(20)], "link")
+    if COMPILED:
+        assert shared
+        assert all(rows == distinct for rows, distinct in tables)
+        assert tables
+    assert kb.verify().ok
+
+
+@pytest.mark.skipif(not COMPILED, reason="interpreted kernels run in one thread")
+def test_the_facts_of_a_round_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = in_rounds(monkeypatch, 0)
+    threads = threading.active_count()
+    for limit, fails in ((9_000, True), (20_000, False)):
+        kb = KnowledgeBase(EmbeddedEngine(modules=False), Settings(limits=Limits(facts=limit)))
+        change = kb.change()
+        change.add_rules("p(X, Y) :- up(X, A), p(A, B), up(Y, B) .")
+        change.add_facts([(n + 1, n // 2) for n in range(100)], "up")
+        change.add_facts([(0, n) for n in range(100)], "p")
+        change.add_facts([(n, 0) for n in range(100)], "p")
+        change.add_facts([(n, m) for n in range(1, 100) for m in range(60)], "p")
+        if fails:
+            with pytest.raises(LimitReached):
+                kb.apply(change.collected())
+        else:
+            kb.apply(change.collected())
+            assert kb.verify().ok
+    assert shared
+    assert threading.active_count() == threads
+
+
 def test_equal_atoms_of_two_rules_are_halved_for_one_of_them_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
     monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 0)
     rules = """
         r1: path(Y, Z) :- edge(Y, Z), path(Y, Y) .
@@ -125,6 +211,7 @@ def test_equal_atoms_of_two_rules_are_halved_for_one_of_them_only(monkeypatch: p
 
 
 def test_facts_of_both_halves_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
     monkeypatch.setattr(nodes, "_ROWS_FOR_HALVES", 1)
     monkeypatch.setattr(execute, "_BUDGET", 1000)
     threads = threading.active_count()
@@ -144,6 +231,7 @@ def test_facts_of_both_halves_count_against_the_limit(monkeypatch: pytest.Monkey
 
 
 def test_a_failure_in_one_half_ends_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "has_two_cores", lambda: True)
     monkeypatch.setattr(nodes, "_ROWS_FOR_TWO", 1)
     monkeypatch.setattr(execute, "_BUDGET", 1000)
     kb = open_kb(limits=Limits(facts=5_000))

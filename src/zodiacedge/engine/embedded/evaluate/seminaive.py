@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
+from zodiacedge.engine.embedded.evaluate.exchange import THREADS, Exchange
 from zodiacedge.engine.embedded.evaluate.merged_classes import MergedClasses
 from zodiacedge.engine.embedded.evaluate.modules import UNEQUAL_SHAPES, Module, evaluate_composed
 from zodiacedge.engine.embedded.evaluate.modules import evaluate as evaluate_module
-from zodiacedge.engine.embedded.evaluate.two_threads import OtherHalf, TwoThreads, only_reads
+from zodiacedge.engine.embedded.evaluate.two_threads import (
+    OtherHalf,
+    TwoThreads,
+    has_two_cores,
+    only_reads,
+)
 from zodiacedge.engine.embedded.expressions.aggregate import fold_rows
 from zodiacedge.engine.embedded.kernels import layout as L
+from zodiacedge.engine.embedded.kernels.jit import COMPILED
 from zodiacedge.engine.embedded.machine.assemble import Assembly, Frame
 from zodiacedge.engine.embedded.machine.execute import execute
 from zodiacedge.engine.embedded.machine.sources import NodeReads
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.storage.database import FactTables
+    from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.registry import Registry
     from zodiacedge.plan.algebra import Step
     from zodiacedge.terms import Term
@@ -54,6 +62,8 @@ _FEW_TABLES = 2
 # The rows from which two threads pay: of the first atom of a rule, and of all atoms of a fixpoint.
 _ROWS_FOR_TWO = 20_000
 _ROWS_FOR_HALVES = 4_000
+# The rows of a round from which the second thread pays.
+_ROWS_FOR_ROUND = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,9 @@ class NodeEvaluation:
         """
         self._yield_point = yield_point
         self._second: OtherHalf | None = None
+        # If two threads evaluate the node in rounds: their facts, the number of this one, and its next round.
+        self._exchange: tuple[Exchange, int] | None = None
+        self._round = 0
         self._starts = starts
         self._store = store
         self._rules = rules
@@ -118,13 +131,13 @@ class NodeEvaluation:
         if not self._computes():
             self._encode_constants()
             self._read_from(MergedClasses(self._store.outside, len(self._store.dictionary)))
-        if self._divisible():
+        two = has_two_cores()
+        if two and self._divisible():
             rounds = self._run_in_two()
-        elif halves := self._halves():
-            rounds = self._run_in_halves(halves)
+        elif two and self._is_long():
+            rounds = self._run_long()
         else:
-            self.assemble(bits=True)
-            rounds = self.run()
+            rounds = self._run_alone()
         for table in self._segment.tables.values():
             table.unmark()
             table.trim()
@@ -157,6 +170,10 @@ class NodeEvaluation:
             return False
         return sum(len(part.table) for part in self._outside(first.atom)) >= _ROWS_FOR_TWO
 
+    def _run_alone(self) -> int:
+        self.assemble(bits=True)
+        return self.run()
+
     def _run_in_two(self) -> int:
         # The indexes are built before the second thread starts.
         self.assemble(bits=True, share=(0, 2))
@@ -172,15 +189,22 @@ class NodeEvaluation:
             table.settle()
         return rounds
 
-    def _halves(self) -> TwoThreads | None:
-        """Return how two threads may share the fixpoint, if it is long and can be partitioned."""
+    def _is_long(self) -> bool:
+        """Whether two threads may share the fixpoint, and it is expected to be long."""
         rules = self._rules.values()
-        if not any(map(self._multiplies, rules)):
-            return None
-        halves = TwoThreads.of(rules)
-        atoms = [c for rule in rules for c in rule.body if isinstance(c, Atom)]
-        read = sum(len(part.table) for atom in atoms for part in self._outside(atom)) if halves else 0
-        return halves if read >= _ROWS_FOR_HALVES else None
+        if not any(map(self._multiplies, rules)) or not all(map(only_reads, rules)):
+            return False
+        return self._rows_read() >= _ROWS_FOR_HALVES and not any(rule.aggregate for rule in rules)
+
+    def _run_long(self) -> int:
+        """Run in two threads, if an argument is handed down or a bitmap can say which facts are new."""
+        rules = self._rules.values()
+        if halves := TwoThreads.of(rules):
+            return self._run_in_halves(halves)
+        filled = [self._store.filled_by(rule.head, pairs=self._types_in_pairs) for rule in rules]
+        if COMPILED and all(map(self._fits_bits, filled)):
+            return self._run_in_rounds(filled)
+        return self._run_alone()
 
     def _run_in_halves(self, halves: TwoThreads) -> int:
         outside = self._outside
@@ -196,6 +220,51 @@ class NodeEvaluation:
             table.unmark()
             table.append_distinct(other.segment.tables[relation].rows)
         return rounds
+
+    def _run_in_rounds(self, relations: Sequence[Relation]) -> int:
+        exchange = Exchange(relations, len(self._store.dictionary), self._rows_read())
+        second = OtherHalf(self._yield_point)
+
+        def watch(rounds: int, _facts: int) -> None:
+            self._watch(rounds, len(exchange))
+
+        threads = (
+            self._in_rounds(exchange, 0, watch, second),
+            self._in_rounds(exchange, 1, second.watch, ALONE),
+        )
+        with ThreadPoolExecutor(1) as pool:
+
+            def in_both(task: Callable[[int], None], rows: int) -> None:
+                watch(exchange.rounds, 0)
+                self._yield_point.yield_to_waiters()
+                if rows >= _ROWS_FOR_ROUND:
+                    second.run(pool, task)
+                else:
+                    for number in range(len(threads)):
+                        task(number)
+
+            try:
+                exchange.run(lambda number: threads[number].run_round(), in_both)
+            finally:
+                second.stop()
+        self.derivations = sum(thread.derivations for thread in threads)
+        self._segment = exchange.result()
+        return exchange.rounds
+
+    def _in_rounds(
+        self, exchange: Exchange, number: int, watch: Callable[[int, int], None], yield_point: YieldPoint
+    ) -> NodeEvaluation:
+        """Return the assembled evaluation of one of the threads."""
+        other = NodeEvaluation(self._store, self._rules, self._registry, watch, yield_point=yield_point)
+        other._read_from(self._outside)
+        other._exchange = (exchange, number)
+        other._segment = exchange.new(number)
+        other.assemble(bits=True, share=(number, THREADS))
+        return other
+
+    def run_round(self) -> None:
+        """Run the assembled program for one round of an exchange."""
+        self._round = self._run(self._assembly, self._frame, (), self._round)
 
     def _run_both(self, assemble: Callable[[NodeEvaluation], None]) -> tuple[NodeEvaluation, int]:
         """Run the assembled program, and another evaluation of the same rules in a second thread."""
@@ -236,12 +305,15 @@ class NodeEvaluation:
                     key, aggregate
                 )
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
-        if len(plans) > 1 or not self._gives_each_once(plans[0][2], self._rules[keys[0]].head):
+        distinct = len(plans) == 1 and self._gives_each_once(plans[0][2], self._rules[keys[0]].head)
+        if not distinct and not self._exchange:
             self._prepare_targets(targets, bits=bits)
         alone = not targets[0].is_marked and not targets[0].has_hash_set
-        self._assembly = Assembly(self._store, self._reads(), self._registry, share)
+        self._assembly = Assembly(self._store, self._reads(), self._registry)
         for number, delta, steps in plans:
             rule = self._rules[keys[number]]
+            # A delta is shared already.
+            self._assembly.share = share if delta is None else (0, 1)
             self._assembly.add(
                 steps,
                 stored_arguments(rule.head, pairs=self._types_in_pairs),
@@ -251,7 +323,9 @@ class NodeEvaluation:
                 exact=can_fail(rule.body),
                 distinct_rows=alone,
             )
-        self._frame = self._assembly.frame(list(dict.fromkeys(targets)), len(keys))
+        # Rows that are exchanged between two rounds become a delta only then.
+        advanced = [] if self._exchange else list(dict.fromkeys(targets))
+        self._frame = self._assembly.frame(advanced, len(keys))
 
     def run(self) -> int:
         """Run the assembled program to the fixpoint; return the number of rounds."""
@@ -311,17 +385,25 @@ class NodeEvaluation:
 
     def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
         """Give each target the means to detect duplicates: a bit per term or pair, or a hash set."""
-        atoms = [c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom)]
         self._encode_constants()
-        terms = len(self._store.dictionary)
-        read = sum(len(part.table) for atom in atoms for part in self._outside(atom))
-        affordable = terms * terms // 8 <= min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * read)
-        computes = self._computes()
         for target in targets:
-            if bits and not computes and (target.arity == 1 or (target.arity == 2 and affordable)):
-                target.mark(terms)
+            if bits and self._fits_bits(target):
+                target.mark(len(self._store.dictionary))
             else:
                 target.ensure_hash_set()
+
+    def _fits_bits(self, target: Relation | Table) -> bool:
+        """Whether there may be a bit for each term or pair of terms: all are known, and not too many."""
+        if target.arity not in {1, 2} or self._computes():
+            return False
+        terms = len(self._store.dictionary)
+        most = min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * self._rows_read())
+        return target.arity == 1 or terms * terms // 8 <= most
+
+    def _rows_read(self) -> int:
+        """Count the rows outside the node that its atoms read."""
+        atoms = (c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom))
+        return sum(len(part.table) for atom in atoms for part in self._outside(atom))
 
     def _computes(self) -> bool:
         """Whether a rule computes terms, which may be new."""
@@ -338,10 +420,20 @@ class NodeEvaluation:
     def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment
 
-        def own(atom: Atom) -> list[TableView]:
-            return store.inside(segment, atom) if self._sizes.is_own(atom) else []
+        def own(atom: Atom) -> Sequence[TableView]:
+            if not self._sizes.is_own(atom):
+                return ()
+            return (
+                self._exchange[0].known_views(store, atom) if self._exchange else store.inside(segment, atom)
+            )
 
-        return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)])
+        def delta(atom: Atom) -> Sequence[TableView]:
+            if not self._exchange or not self._sizes.is_own(atom):
+                return own(atom)
+            exchange, thread = self._exchange
+            return exchange.delta_views(store, atom, thread)
+
+        return NodeReads(self._outside, own, lambda aggregate: self._rows[id(aggregate)], delta)
 
     def _recursive(self, rule: Rule) -> dict[int, Atom]:
         atoms = ((position, c) for position, c in enumerate(rule.body) if isinstance(c, Atom))
@@ -369,13 +461,13 @@ class NodeEvaluation:
         self._aggregate_errors = dict(self._errors)
         return Table.of(rows)
 
-    def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table]) -> int:
+    def _run(self, assembly: Assembly, frame: Frame, own: Sequence[Table], first_round: int = 0) -> int:
         def watch(rounds: int) -> None:
             of_second = self._second.facts if self._second else 0
             self._watch(rounds, sum(len(table) for table in own) + of_second)
             self._yield_point.yield_to_waiters()
 
-        rounds = execute(assembly, frame, self._registry, watch)
+        rounds = execute(assembly, frame, self._registry, watch, first_round=first_round)
         self.derivations += int(frame.state[L.M_DERIVED])
         return rounds
 

@@ -2,14 +2,16 @@
 
 A rule that is evaluated once is partitioned by the rows of its first atom. A fixpoint is partitioned by an
 argument that its rules hand down (`plan.partition`): each thread reads the facts of even or of odd term ids,
-and fills a segment of its own. The union of the results is the result of one thread.
+and fills a segment of its own. The union of the results is the result of one thread. A fixpoint without such
+an argument goes on in rounds with an `Exchange`. On one core one thread evaluates all.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -25,7 +27,16 @@ if TYPE_CHECKING:
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.language.ast import Rule
 
+_Result = TypeVar("_Result")
+
 _SLICE_SECONDS = 0.05
+
+
+def has_two_cores() -> bool:
+    """Whether this thread may run on more than one core."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) > 1
+    return (os.cpu_count() or 1) > 1
 
 
 class StoppedError(Exception):
@@ -61,7 +72,18 @@ class OtherHalf:
         finally:
             self._may_go.set()
 
-    def wait_for(self, half: Future[int]) -> int:
+    def run(self, pool: ThreadPoolExecutor, task: Callable[[int], object]) -> None:
+        """Run a task in both threads; its argument is the number of the thread."""
+
+        def second() -> None:
+            with self.working:
+                task(1)
+
+        half = pool.submit(second)
+        task(0)
+        self.wait_for(half)
+
+    def wait_for(self, half: Future[_Result]) -> _Result:
         """Wait until the second thread is done, and return its result."""
         while not half.done():
             wait((half,), _SLICE_SECONDS)

@@ -109,6 +109,9 @@ if TYPE_CHECKING:
     def store64(base: int, index: int, value: int) -> None:
         """Write a word of 64 bits."""
 
+    def set_bits8(base: int, index: int, bits: int) -> int:
+        """Set bits of a byte in one step, also beside other threads; return the byte as it was."""
+
     def prefetch32(base: int, index: int) -> None:
         """Prefetch a word of 32 bits into the processor's cache; it may lie beyond the end."""
 
@@ -179,6 +182,20 @@ elif COMPILED:
         return store
 
     @intrinsic
+    def set_bits8(typing: Any, base: Any, index: Any, bits: Any) -> Any:
+        """Set bits of a byte in one step, also beside other threads; return the byte as it was."""
+        del typing, base, index, bits
+
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del context, signature
+            byte = ir.IntType(8)
+            pointer = builder.gep(builder.inttoptr(args[0], byte.as_pointer()), [args[1]])
+            old = builder.atomic_rmw("or", pointer, builder.trunc(args[2], byte), "monotonic")
+            return builder.sext(old, ir.IntType(64))
+
+        return types.int64(types.int64, types.int64, types.int64), code
+
+    @intrinsic
     def prefetch32(typing: Any, base: Any, index: Any) -> Any:
         """Prefetch a word of 32 bits into the processor's cache; it may lie beyond the end."""
         del typing, base, index
@@ -244,6 +261,12 @@ else:
     def _store(base: int, index: int, value: int) -> None:
         array, position = MEMORY.locate(base, index)
         array[position] = value
+
+    def set_bits8(base: int, index: int, bits: int) -> int:
+        """Set bits of a byte; return the byte as it was."""
+        old = _load(base, index)
+        _store(base, index, old | bits)
+        return old
 
     def prefetch32(base: int, index: int) -> None:
         """Do nothing: interpreted code gains nothing from prefetching."""

@@ -5,7 +5,7 @@ rule, a source of an atom, and the machine's state are records too.
 """
 
 # A table: rows of 32-bit term ids, in row-major order.
-TABLE_WORDS = 203
+TABLE_WORDS = 204
 T_ROWS = 0  # address of the rows
 T_COUNT = 1  # rows in use
 T_CAPACITY = 2  # rows that fit
@@ -17,7 +17,8 @@ T_HIGH = 7  # first row after it
 T_INDEXES = 8  # number of indexes that follow
 T_BITS = 9  # address of a bitmap of terms or pairs of terms, while a node fills the table; else 0
 T_TERMS = 10  # number of terms in the bitmap
-T_FIRST_INDEX = 11
+T_SHARED = 11  # whether two threads set bits in the bitmap
+T_FIRST_INDEX = 12
 INDEX_WORDS = 6
 MOST_INDEXES = 32
 

@@ -32,20 +32,23 @@ def execute(
     registry: Registry,
     watch: Callable[[int], None],
     seconds: float = math.inf,
+    first_round: int = 0,
 ) -> int:
     """Run to the fixpoint and return the number of rounds.
 
     Args:
         assembly: The code.
-        frame: The machine's frame for it.
+        frame: The machine's frame for it. Without own tables it runs one round only.
         registry: The registered functions.
         watch: Called with the number of the round after each slice.
         seconds: The longest time of a slice, about.
+        first_round: The number of the round to start with.
     """
     budget = step_budget(seconds)
     state = frame.state
     state.fill(0)
     state[L.M_BUDGET] = budget
+    state[L.M_ROUND] = first_round
     # The buffers of this thread: the thread that assembled the code may be paused with rows in its own.
     frame.words[L.F_OUT], frame.words[L.F_SORTED] = assembly.store.terms.buffers(OUT_WORDS)
     return resume(assembly, frame, registry, watch, budget, run(frame.at, frame.state_at))

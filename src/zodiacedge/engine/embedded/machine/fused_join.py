@@ -69,6 +69,7 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
     state = get(frame, L.F_STATE)
     bits = get(get(state, L.M_TARGET), L.T_BITS)
     terms = get(get(state, L.M_TARGET), L.T_TERMS)
+    shared = get(get(state, L.M_TARGET), L.T_SHARED)
     arity = get(steps, step + L.P_ARITY)
     at = get(steps, step + L.P_SPEC)
     unequal = get(steps, step + L.P_FUSED) == L.FUSED_UNEQUAL
@@ -147,14 +148,14 @@ def emit_matches(frame: int, step: int, cursor: int, room: int, filled: int) -> 
                     second = load32(rows, start + column_1) if column_1 >= 0 else value_1
                     store32(out, 2 * filled, first)
                     store32(out, 2 * filled + 1, second)
-                    if bits and not set_pair_bit(bits, terms, first, second):
+                    if bits and not set_pair_bit(bits, terms, first, second, shared):
                         filled -= 1
                 else:
                     for column in range(wide):
                         inner = get(plan, 2 * column)
                         value = load32(rows, start + inner) if inner >= 0 else get(plan, 2 * column + 1)
                         store32(out, wide * filled + column, value)
-                    if bits and not set_pair_bit(bits, terms, 0, load32(out, filled)):
+                    if bits and not set_pair_bit(bits, terms, 0, load32(out, filled), shared):
                         filled -= 1
                 filled += 1
             written = row
@@ -181,6 +182,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
     state = get(frame, L.F_STATE)
     bits = get(get(state, L.M_TARGET), L.T_BITS)
     terms = get(get(state, L.M_TARGET), L.T_TERMS)
+    shared = get(get(state, L.M_TARGET), L.T_SHARED)
     at = get(steps, step + L.P_SPEC)
     origins = get(steps, step + L.P_ORIGINS)
     column_0 = get(spec, origins)
@@ -219,7 +221,7 @@ def emit_pairs(frame: int, step: int, cursor: int, room: int, filled: int) -> in
                 derived += 1
                 left = load32(rows, 2 * row + column_0) if column_0 >= 0 else value_0
                 right = load32(rows, 2 * row + column_1) if column_1 >= 0 else value_1
-                if not bits or set_pair_bit(bits, terms, left, right):
+                if not bits or set_pair_bit(bits, terms, left, right, shared):
                     store32(out, 2 * filled, left)
                     store32(out, 2 * filled + 1, right)
                     filled += 1

@@ -85,6 +85,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
     wide = max(1, get(target, L.T_ARITY))
     bits = get(target, L.T_BITS)
     terms = get(target, L.T_TERMS)
+    shared = get(target, L.T_SHARED)
     room = max(L.SMALL_OUT, get(target, L.T_COUNT) // L.SHARE_OF_TABLE)
     room = min(get(frame, L.F_OUT_WORDS) // wide, room)
     derived = 0
@@ -137,7 +138,8 @@ def run_variant(frame: int, state: int, first: int) -> int:
                 fill_key(key, spec, get(steps, step + L.P_SPEC), arity, registers)
                 for column in range(arity):
                     store32(out, filled * wide + column, get(key, column))
-                if not bits or set_pair_bit(bits, terms, get(key, 0) if wide == 2 else 0, get(key, wide - 1)):
+                left = get(key, 0) if wide == 2 else 0
+                if not bits or set_pair_bit(bits, terms, left, get(key, wide - 1), shared):
                     filled += 1
                 derived += 1
                 depth = get(steps, step + L.P_BACK)

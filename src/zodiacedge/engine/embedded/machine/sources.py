@@ -57,6 +57,8 @@ class NodeReads:
     outside: Callable[[Atom], Sequence[TableView]]
     own: Callable[[Atom], Sequence[TableView]]
     aggregate_rows: Callable[[Aggregate], Table]
+    delta: Callable[[Atom], Sequence[TableView]] | None = None
+    """The tables of the node whose delta is read, if not all of `own`."""
 
     def sources(
         self, atom: Atom, read: RelationVersion, *, exact: bool, distinct_rows: bool
@@ -64,8 +66,8 @@ class NodeReads:
         """Return the sources of an atom."""
         views = (view for view in self.outside(atom) if len(view.table))
         outside = sorted(views, key=lambda view: -len(view.table))
-        own = self.own(atom)
         is_delta = read is RelationVersion.DELTA
+        own = self.delta(atom) if is_delta and self.delta else self.own(atom)
         # A row read twice costs one lookup in the target, less than a lookup in every other table.
         excludes = distinct_rows and (exact or is_delta)
         own_sources = [TableSource(view, read, _may_share(view, outside) if excludes else ()) for view in own]

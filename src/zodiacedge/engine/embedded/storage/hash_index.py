@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.hashing import mix, next_slot, slot_of
-from zodiacedge.engine.embedded.kernels.jit import kernel, load8, load32, prefetch32, store8, store32
+from zodiacedge.engine.embedded.kernels.jit import (
+    kernel,
+    load8,
+    load32,
+    prefetch32,
+    set_bits8,
+    store8,
+    store32,
+)
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
 
@@ -197,13 +205,15 @@ def append_row(table: int, key: int, slot: int) -> None:
 
 
 @kernel
-def set_pair_bit(bits: int, terms: int, first: int, second: int) -> bool:
-    """Set the bit of a pair of terms; return whether it was clear."""
+def set_pair_bit(bits: int, terms: int, first: int, second: int, shared: int) -> bool:
+    """Set the bit of a pair of terms; return whether it was clear. Two threads may set `shared` bits."""
     position = first * terms + second
     bit = 1 << (position & 7)
     old = load8(bits, position >> 3)
     if old & bit:
         return False
+    if shared:
+        return set_bits8(bits, position >> 3, bit) & bit == 0
     store8(bits, position >> 3, old | bit)
     return True
 
@@ -228,7 +238,7 @@ def insert_by_bits(table: int, given: int, total: int) -> None:
     for n in range(total):
         first = load32(given, n * arity)
         second = load32(given, n * arity + arity - 1)
-        if set_pair_bit(bits, terms, first if arity == 2 else 0, second):
+        if set_pair_bit(bits, terms, first if arity == 2 else 0, second, 0):
             store32(rows, count * arity, first)
             store32(rows, count * arity + arity - 1, second)
             count += 1
@@ -243,7 +253,7 @@ def collect_terms(bits: int, given: int, total: int, width: int, column: int, ou
     """
     for n in range(total):
         term = load32(given, n * width + column)
-        if set_pair_bit(bits, 0, 0, term):
+        if set_pair_bit(bits, 0, 0, term, 0):
             if out:
                 store32(out, count, term)
             count += 1

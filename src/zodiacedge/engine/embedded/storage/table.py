@@ -163,6 +163,10 @@ class Table:
         view.record[L.T_HIGH] = len(self) * (number + 1) // of
         return view
 
+    def open_delta(self, first: int) -> None:
+        """Make the rows from a position on the delta."""
+        self.cells[L.T_LOW], self.cells[L.T_HIGH] = first, len(self)
+
     def insert_unmarked(self, rows: Ids) -> None:
         """Insert the rows that are new by the bitmap."""
         self.reserve(len(rows))
@@ -290,10 +294,18 @@ class Table:
         self.record[L.T_BITS] = MEMORY.address(self._bits)
         self.record[L.T_TERMS] = terms
 
+    def share_bits(self, other: Table) -> None:
+        """Use the bitmap of another table too; two threads may fill one of the tables each."""
+        self._bits = other._bits
+        for table in (self, other):
+            table.record[L.T_SHARED] = 1
+        for field in (L.T_BITS, L.T_TERMS):
+            self.record[field] = other.record[field]
+
     def unmark(self) -> None:
         """Drop the bitmap; the hash set is built when it is needed."""
         self._bits = None
-        self.record[L.T_BITS] = 0
+        self.record[L.T_BITS] = self.record[L.T_SHARED] = 0
 
     def settle(self) -> None:
         """Make all rows old: the delta is empty."""
