@@ -18,6 +18,8 @@ from zodiacedge.language.ast import Atom
 from zodiacedge.language.parser import parse_fact
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from zodiacedge.explain.proof import Support
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.language.ast import Fact
@@ -129,6 +131,16 @@ def test_markdown_is_a_nested_list(kb: KnowledgeBase) -> None:
         "r1: alarm(X) :- reading(X, V), V > 80, not muted(X, _) .",
         "```",
     ]
+
+
+def test_signs_of_edits_begin_no_list_in_markdown(tmp_path: Path) -> None:
+    with ze.open(tmp_path / "farm.zodiac", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("r1: p(X) :- q(X), not s(X) . q(a) . s(a) .")
+        with kb.change() as c:
+            c.remove_facts("s(a) .")
+        lines = kb.why_changed("p(a)").to_markdown().splitlines()
+    assert "    - \\- `s(a) .`" in lines
 
 
 def test_markdown_quotes_what_a_value_holds() -> None:

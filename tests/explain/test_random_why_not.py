@@ -20,6 +20,8 @@ from zodiacedge.explain.missing import BodyFails, FailedComparison, HeadDiffers,
 from zodiacedge.explain.proof import AbsentPremise, BindingPremise, ComparisonPremise, FactPremise
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.language.ast import Atom, Variable
+from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +44,21 @@ def absent_facts(kb: KnowledgeBase, visible: frozenset[Fact]) -> Iterator[Fact]:
             absent = replace(fact, args=tuple(args))
             if absent not in visible:
                 yield absent
+
+
+def absent_patterns(kb: KnowledgeBase, facts: FactSet) -> Iterator[Atom]:
+    """Yield patterns of derived predicates that no fact matches, where a variable or a constant repeats."""
+    variable = Variable("Q")
+    for relation, arity in sorted({(r.head.relation, len(r.head.args)) for r in kb.rules}):
+        found = facts.match(Atom(relation, tuple(Variable(f"X{n}") for n in range(arity))), {})
+        terms = sorted({term for binding in found for term in binding.values()}, key=str)
+        for position in range(arity if relation != RDF_TYPE else 0):
+            for term in (variable, *terms[:3]):
+                args = [term] * arity
+                args[position] = variable
+                pattern = Atom(relation, tuple(args))
+                if not any(True for _ in facts.match(pattern, {})):
+                    yield pattern
 
 
 def mistakes(answer: WhyNot, facts: FactSet) -> Iterator[str]:
@@ -107,6 +124,14 @@ def ask(seed: int, engine: Engine) -> int:
         assert answer.to_json()
         for question in answer.next_questions[:2]:
             assert kb.why_not(str(question)).rules is not None
+        asked += 1
+    for pattern in list(absent_patterns(kb, facts))[:8]:
+        answer = kb.why_not(pattern, budget=patience())
+        for failure in answer.rules:
+            assert isinstance(failure, HeadDiffers) or failure.attempts, f"seed {seed}: {pattern}"
+            for attempt in () if isinstance(failure, HeadDiffers) else failure.attempts:
+                assert attempt.failing
+                assert list(in_attempt(attempt, facts)) == [], f"seed {seed}: {pattern}"
         asked += 1
     return asked
 

@@ -20,6 +20,7 @@ from zodiacedge.explain.missing import (
     WhyNot,
 )
 from zodiacedge.language.ast import Variable
+from zodiacedge.terms import IRI, integer
 
 if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -118,6 +119,56 @@ def test_a_head_that_cannot_match_is_named_with_the_reason(farm: KnowledgeBase) 
     assert (head.rule.label, str(head.constant), str(head.wanted)) == ("r2", "wt9", "wt2")
     (head,) = [f for f in farm.why_not("pair(wt1, wt2)").rules if isinstance(f, HeadDiffers)]
     assert (head.position, str(head.constant), str(head.wanted)) == (1, "wt1", "wt2")
+
+
+def test_a_pattern_that_repeats_a_variable_asks_for_equal_arguments(farm: KnowledgeBase) -> None:
+    with farm.change() as c:
+        c.add_rules("""
+            n1: near2(X, Y) :- near(X, Y) .
+            s1: same(wt9, Y) :- turbine(Y) .
+            s2: same(a, b) :- turbine(X) .
+        """)
+    answer = farm.why_not("near2(Q, Q)")
+    (failing,) = closest(answer, "n1").failing
+    assert isinstance(failing, FailedComparison)
+    assert "X = Y fails: wt1 = wt2" in str(answer)
+    # The rule is told as it was stated.
+    assert "n1: near2(X, Y) :- near(X, Y) .\n" in f"{answer}\n"
+    head, body = farm.why_not("same(Q, Q)").rules[::-1]
+    assert isinstance(head, HeadDiffers)
+    assert (head.position, str(head.constant), str(head.wanted)) == (1, "b", "a")
+    assert isinstance(body, BodyFails)
+    # One argument is a constant of the head, so the other must be it.
+    assert body.attempts[0].values[Variable("Y")] == IRI("wt9")
+
+
+def test_an_aggregate_whose_group_is_not_asked_is_tried_on_groups(farm: KnowledgeBase) -> None:
+    attempts = failure(farm.why_not("peak(X, 1000)"), "r3").attempts
+    assert [str(a.values[Variable("M")]) for a in attempts] == ["90", "55", "99"]
+    assert all(isinstance(f, OtherValue) for a in attempts for f in a.failing)
+    with farm.change() as c:
+        c.remove_facts([f for f in farm.facts() if f.relation == "reading"])
+    (failing,) = closest(farm.why_not("peak(X, M)"), "r3").failing
+    assert failing == NoBindings(failing.aggregate, {})  # type: ignore[union-attr]
+
+
+def test_a_result_that_another_atom_has_as_another_value_is_told(farm: KnowledgeBase) -> None:
+    with farm.change() as c:
+        c.add_rules("top: highest(X) :- peak(X, M), AGGREGATE(peak(Y, N)) WITH MAX(N) AS M .")
+    attempt = closest(farm.why_not("highest(wt1)"), "top")
+    assert attempt.values[Variable("M")] == integer(90)
+    assert "gives M = 99, and 90 is needed" in str(farm.why_not("highest(wt1)"))
+
+
+def test_conditions_on_what_follows_from_an_aggregate_are_tried(farm: KnowledgeBase) -> None:
+    with farm.change() as c:
+        c.add_rules("""
+            far: far(X, D) :- turbine(X), D := S - 50, D > 30, not muted(X),
+                AGGREGATE(reading(X, V)) ON X WITH SUM(V) AS S .
+        """)
+    (failing,) = closest(farm.why_not("far(wt2, D)"), "far").failing
+    assert isinstance(failing, FailedComparison)
+    assert "D > 30 fails: 25 > 30" in str(farm.why_not("far(wt2, D)"))
 
 
 def test_other_results_and_empty_groups_are_told(farm: KnowledgeBase) -> None:

@@ -8,11 +8,11 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.explain.budget import Budget
 from zodiacedge.explain.instances import InstanceLookups
-from zodiacedge.explain.missing import WhyNot
+from zodiacedge.explain.missing import HeadDiffers, WhyNot
 from zodiacedge.explain.premises import premises_of
 from zodiacedge.explain.proof import Explicit, Proof, Step, Unexplained
 from zodiacedge.explain.search import LookupRules, Search
-from zodiacedge.explain.why_not import BodySearch, head_difference
+from zodiacedge.explain.why_not import BodySearch, HeadMatch, match_head
 from zodiacedge.language.ast import Atom, Fact, Variable
 from zodiacedge.language.parser import parse_query
 from zodiacedge.language.printer import format_atom
@@ -128,10 +128,10 @@ class Explainer:
             and len(rule.head.args) == len(atom.args)
             and (rule.head.predicate == atom.predicate or unifiable(rule.head, atom))
         ]
-        differing = {shape: head_difference(shape, atom) for shape in shapes}
-        failures = [search.fails(shape) for shape, difference in differing.items() if difference is None]
+        matches = {shape: match_head(shape, atom) for shape in shapes}
+        failures = [search.fails(shape, m) for shape, m in matches.items() if isinstance(m, HeadMatch)]
         failures.sort(key=_distance)
-        heads = [difference for difference in differing.values() if difference]
+        heads = [m for m in matches.values() if isinstance(m, HeadDiffers)]
         note = self.version.nearest(atom)
         if not shapes and not note:
             note = "no rule derives it: its facts are explicit facts"
@@ -141,10 +141,9 @@ class Explainer:
 
     def _not_there(self, atom: Atom) -> UsageProblem:
         shown = format_atom(atom, self.version.prefixes)
-        near = self.version.nearest(atom)
+        note = self.version.nearest(atom) or f"why_not says why: kb.why_not({shown!r})"
         if any(isinstance(arg, Variable) for arg in atom.args):
-            return UsageProblem(Diagnostic("X003", f"no fact matches {shown}", near, atom.span))
-        note = near or f"why_not says why: kb.why_not({shown!r})"
+            return UsageProblem(Diagnostic("X003", f"no fact matches {shown}", note, atom.span))
         return UsageProblem(Diagnostic("X003", f"{shown} is not there", note, atom.span))
 
     def prove(self, facts: Collection[Fact], budget: Budget, *, more: bool = False) -> Proof:

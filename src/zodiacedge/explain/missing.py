@@ -57,13 +57,15 @@ class NoResult:
 
 @dataclass(frozen=True, slots=True)
 class OtherValue:
-    """A variable of the head that the body computes, as something else than was asked."""
+    """A variable that the body computes as something else than was asked, or than another conjunct needs."""
 
     conjunct: Conjunct
     """The binding or the aggregate that computes it."""
     variable: Variable
     value: Term
     wanted: Term
+    asked: bool = True
+    """Whether the atom that was asked has the wanted value; otherwise another conjunct has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ in the fewest. Nothing is followed further: each atom that fails can be asked in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
-from zodiacedge.explain.instances import Join, written
+from zodiacedge.explain.instances import Join, LookupRule, written
 from zodiacedge.explain.missing import (
     Attempt,
     BodyFails,
@@ -37,15 +37,14 @@ from zodiacedge.language.ast import (
     Variable,
     variables,
 )
-from zodiacedge.language.safety import analyse
-from zodiacedge.terms import order_key
+from zodiacedge.terms import IRI, BlankNode, Literal, order_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.registry import Registry
     from zodiacedge.explain.budget import Budget
-    from zodiacedge.explain.instances import InstanceLookups, LookupRule
+    from zodiacedge.explain.instances import InstanceLookups
     from zodiacedge.explain.missing import Failing
     from zodiacedge.explain.proof import Premise, Statement
     from zodiacedge.language.ast import Conjunct
@@ -57,18 +56,47 @@ if TYPE_CHECKING:
 _SHOWN = 3
 _TRIED = 200
 _MOST_SETS = 128
+_TERMS = (IRI, BlankNode, Literal)
 
 
-def head_difference(shape: LookupRule, asked: Atom) -> HeadDiffers | None:
-    """Return why the head of a rule cannot match, or None if it can."""
-    values: dict[Variable, Term] = {}
-    for position, (arg, wanted) in enumerate(zip(shape.rule.head.args, asked.args, strict=True)):
-        if isinstance(wanted, Variable):
+class HeadMatch(NamedTuple):
+    """What a rule's variables must be for its head to be an instance of the atom that is asked."""
+
+    values: Mapping[Variable, Term]
+    equal: tuple[Comparison, ...]
+    """Variables of the head that the atom asks to be equal, as it repeats a variable."""
+
+
+def match_head(shape: LookupRule, asked: Atom) -> HeadMatch | HeadDiffers:
+    """Match the head of a rule with an atom, whose variables are others than the rule's of the same name."""
+    above: dict[object, object] = {}
+
+    def top(item: object) -> object:
+        while item in above:
+            item = above[item]
+        return item
+
+    head = shape.rule.head.args
+    for position, (arg, wanted) in enumerate(zip(head, asked.args, strict=True)):
+        left, right = top(arg), top(("asked", wanted) if isinstance(wanted, Variable) else wanted)
+        if left == right:
             continue
-        expected = values.setdefault(arg, wanted) if isinstance(arg, Variable) else arg
-        if expected != wanted:
-            return HeadDiffers(shape.key, shape.rule, position, expected, wanted)
-    return None
+        if isinstance(left, _TERMS) and isinstance(right, _TERMS):
+            return HeadDiffers(shape.key, shape.rule, position, left, right)
+        # A constant stays on top.
+        lower, upper = (right, left) if isinstance(left, _TERMS) else (left, right)
+        above[lower] = upper
+    tops = {v: top(v) for v in shape.head_variables}
+    first: dict[object, Variable] = {}
+    for variable, item in tops.items():
+        first.setdefault(item, variable)
+    values = {v: item for v, item in tops.items() if isinstance(item, _TERMS)}
+    equal = [
+        Comparison(first[item], "=", v)
+        for v, item in tops.items()
+        if not isinstance(item, _TERMS) and first[item] != v
+    ]
+    return HeadMatch(values, tuple(equal))
 
 
 @dataclass(frozen=True)
@@ -81,28 +109,31 @@ class BodySearch:
     asked: Atom
     statements: Callable[[Collection[Fact]], Mapping[Fact, Statement]]
 
-    def fails(self, shape: LookupRule) -> BodyFails:
+    def fails(self, shape: LookupRule, head: HeadMatch) -> BodyFails:
         """Return the attempts of a rule whose head matches."""
-        wanted = self._wanted(shape)
+        key, rule, wanted = shape.key, shape.rule, head.values
+        if head.equal:
+            # What the atom asks for is one more condition of the body.
+            added = replace(rule, body=(*rule.body, *head.equal))
+            shape = LookupRule(f"{key} with {head.equal}", added)
         targets = {c.variable for c in shape.body if isinstance(c, Binding)}
         if shape.aggregate:
             targets.update(fold.target for fold in shape.aggregate.folds)
         given = {v: term for v, term in wanted.items() if v not in targets}
         attempts: dict[tuple[object, ...], Attempt] = {}
-        for kept, values in self._bindings(shape, given):
+        found = (
+            (kept, values)
+            for kept, row in self._bindings(shape, given)
+            for values in self._in_groups(shape, row)
+        )
+        for kept, values in found:
             attempt = self._attempt(shape, kept, values, wanted)
             if attempt.failing:
                 attempts.setdefault(tuple(sorted((v.name, t) for v, t in attempt.values.items())), attempt)
             if self.budget.look():
                 break
         best = sorted(attempts.values(), key=_distance)
-        return BodyFails(shape.key, shape.rule, tuple(best[:_SHOWN]))
-
-    def _wanted(self, shape: LookupRule) -> Values:
-        pairs = zip(shape.rule.head.args, self.asked.args, strict=True)
-        return {
-            arg: term for arg, term in pairs if isinstance(arg, Variable) and not isinstance(term, Variable)
-        }
+        return BodyFails(key, rule, tuple(best[:_SHOWN]))
 
     def _bindings(self, shape: LookupRule, given: Values) -> Iterator[tuple[tuple[Atom, ...], Values]]:
         """Yield bindings of a largest set of atoms that facts match together, likely ones first."""
@@ -132,14 +163,28 @@ class BodySearch:
         if len(tests) < 2:
             return
         for left_out in tests:
-            body = tuple(c for c in shape.rest if c is not left_out)
-            bound = analyse(body, given).bound.union(given)
-            if any(v not in bound for c in body if isinstance(c, Comparison) for v in variables(c)):
-                # A condition on the result of an aggregate.
-                continue
+            body = _computable(shape, [c for c in shape.rest if c is not left_out], given)
             name = ("without", shape.rest.index(left_out))
             for values in self._rows(name, shape, body, given, _SHOWN):
                 yield shape.atoms, values
+
+    def _in_groups(self, shape: LookupRule, values: Values) -> Iterator[Values]:
+        """Yield values with those of the groups of the aggregate, where the atoms and the head say none."""
+        aggregate = shape.aggregate
+        if aggregate is None or not _open_groups(shape, aggregate, values):
+            yield values
+            return
+        known = {v: term for v, term in values.items() if v in aggregate.groups}
+        parameters = tuple(known)
+        columns = tuple(dict.fromkeys((*parameters, *aggregate.groups)))
+        join = Join(("why not groups", shape.key, parameters), aggregate.body, parameters, columns)
+        rows, complete = self.instances.rows(join, [tuple(known.values())], _TRIED)
+        self.budget.spend(len(rows))
+        self.budget.cut = self.budget.cut or not complete
+        for row in rows:
+            yield {**values, **dict(zip(columns, row, strict=True))}
+        if not rows:
+            yield values
 
     def _rows(
         self,
@@ -161,7 +206,11 @@ class BodySearch:
             yield dict(zip(columns, row, strict=True))
 
     def _attempt(
-        self, shape: LookupRule, kept: Sequence[Atom], values: Mapping[Variable, Term], wanted: Values
+        self,
+        shape: LookupRule,
+        kept: Sequence[Atom],
+        values: Mapping[Variable, Term],
+        wanted: Mapping[Variable, Term],
     ) -> Attempt:
         """Return what holds under the values of the kept atoms, and what fails."""
         known = dict(values)
@@ -176,6 +225,11 @@ class BodySearch:
                 results[number] = self._tried(shape, conjunct, kept, known, wanted)
                 del waiting[number]
                 progress = True
+        for number, conjunct in list(waiting.items()):
+            if isinstance(conjunct, Aggregate) and _open_groups(shape, conjunct, known):
+                # No group was found.
+                results[number] = NoBindings(written(conjunct), _part(known, conjunct.groups))
+                del waiting[number]
         failing = [r for _, r in sorted(results.items()) if isinstance(r, _FAILING)]
         holds = [r for _, r in sorted(results.items()) if not isinstance(r, _FAILING)]
         return Attempt(known, tuple(holds), tuple(failing), tuple(map(written, waiting.values())))
@@ -196,7 +250,12 @@ class BodySearch:
                 return all(v in known for v in variables(conjunct))
 
     def _tried(
-        self, shape: LookupRule, conjunct: Conjunct, kept: Sequence[Atom], known: Values, wanted: Values
+        self,
+        shape: LookupRule,
+        conjunct: Conjunct,
+        kept: Sequence[Atom],
+        known: Values,
+        wanted: Mapping[Variable, Term],
     ) -> Premise | Failing:
         match conjunct:
             case Atom():
@@ -232,7 +291,7 @@ class BodySearch:
             return NoResult(comparison, filled, str(problem))
         return premise if holds else FailedComparison(premise)  # type: ignore[arg-type] # of a comparison
 
-    def _bound(self, binding: Binding, known: Values, wanted: Values) -> Premise | Failing:
+    def _bound(self, binding: Binding, known: Values, wanted: Mapping[Variable, Term]) -> Premise | Failing:
         try:
             value = evaluate(binding.expression, known, self.registry)
         except NoValue as problem:
@@ -245,21 +304,58 @@ class BodySearch:
         return plain_premise(binding, known, self.registry)
 
     def _folded(
-        self, shape: LookupRule, aggregate: Aggregate, known: Values, wanted: Values
+        self, shape: LookupRule, aggregate: Aggregate, known: Values, wanted: Mapping[Variable, Term]
     ) -> Premise | Failing:
         group, shown = tuple(known[v] for v in aggregate.groups), written(aggregate)
         folded, complete = self.instances.fold_groups(shape.key, aggregate, [group])
         if not complete:
             return NoResult(shown, shown, "it has too many bindings")
         if group not in folded:
-            return NoBindings(shown, dict(zip(aggregate.groups, group, strict=True)))
+            return NoBindings(shown, _part(known, aggregate.groups))
         for fold, value in zip(aggregate.folds, folded[group][0], strict=True):
-            known[fold.target] = value
+            needed = known.setdefault(fold.target, value)
+            if needed != value:
+                # An atom beside the aggregate has the value.
+                return OtherValue(shown, fold.target, value, needed, asked=False)
         for fold in aggregate.folds:
             expected = wanted.get(fold.target)
             if expected is not None and expected != known[fold.target]:
                 return OtherValue(shown, fold.target, known[fold.target], expected)
         return aggregate_premise(shape, aggregate, known, self.instances, self.registry)
+
+
+def _open_groups(shape: LookupRule, aggregate: Aggregate, known: Collection[Variable]) -> bool:
+    """Return whether groups of an aggregate have no value, and bindings give them none."""
+    missing = {v for v in aggregate.groups if v not in known}
+    return bool(missing) and missing.isdisjoint(c.variable for c in shape.body if isinstance(c, Binding))
+
+
+def _part(values: Values, names: Collection[Variable]) -> Values:
+    return {v: values[v] for v in names if v in values}
+
+
+def _computable(shape: LookupRule, body: Sequence[Conjunct], given: Values) -> tuple[Conjunct, ...]:
+    """Return the conjuncts that need no result of an aggregate, which a lookup leaves out."""
+    bound = {*given, *(v for c in body if isinstance(c, Atom) for v in variables(c))}
+    kept: set[Conjunct] = set()
+    grows = True
+    while grows:
+        ready = [c for c in body if c not in kept and bound.issuperset(_needed(shape, c))]
+        bound.update(c.variable for c in ready if isinstance(c, Binding))
+        kept.update(ready)
+        grows = bool(ready)
+    return tuple(c for c in body if c in kept)
+
+
+def _needed(shape: LookupRule, conjunct: Conjunct) -> Iterator[Variable]:
+    """Yield the variables without which a conjunct says nothing."""
+    match conjunct:
+        case Comparison():
+            yield from variables(conjunct)
+        case Binding(expression=expression):
+            yield from variables(expression)
+        case Negation(atom=atom):
+            yield from (v for v in variables(atom) if v in shape.variables)
 
 
 _FAILING = (NoSuchFact, PresentFact, FailedComparison, NoResult, OtherValue, NoBindings)

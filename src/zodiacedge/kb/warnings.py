@@ -94,7 +94,9 @@ def unknown_predicates(
         near = Spelling(known).nearest(name) or _most_alike(name, known)
         hint = "no rule and no fact uses it"
         if arities:
-            hint = f"it is known with {' and '.join(map(str, arities))} arguments"
+            hint = (
+                f"it is known with {' and '.join(map(str, arities))} argument{'s' if arities != [1] else ''}"
+            )
         elif near:
             hint = f"did you mean {format_predicate(near)}?"
         yield Diagnostic(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from zodiacedge.explain.forms.lines import OutlineLine, Piece
     from zodiacedge.explain.forms.outlines import Explained
 
+# At its start, a line of an edit has a sign, which would begin a list in the list.
+_SIGN = re.compile(r"^([+-]) ")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _TICKS = re.compile(r"`+")
 
@@ -35,7 +37,8 @@ def _content(line: OutlineLine) -> str:
     number = ""
     if line.number:
         number = f" see ({line.number})" if line.refers is not None else f" ({line.number})"
-    return " ".join((_piece(first) + number + "".join(map(_piece, rest))).split("  ")).strip()
+    text = " ".join((_piece(first) + number + "".join(map(_piece, rest))).split("  ")).strip()
+    return _SIGN.sub(r"\\\1 ", text)
 
 
 def _piece(piece: Piece) -> str:

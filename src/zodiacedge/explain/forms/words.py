@@ -182,7 +182,7 @@ class Words:
                 written, shown = self.conjunct(conjunct), self.conjunct(filled)
                 values = () if written == shown else (Piece(": "), code(shown))
                 return (code(written), Piece(" has no value"), *values, Piece(f": {reason}"))
-            case OtherValue(conjunct=conjunct, variable=variable, value=value, wanted=wanted):
+            case OtherValue(conjunct=conjunct, variable=variable, value=value, wanted=wanted, asked=asked):
                 name = format_argument(variable)
                 return (
                     code(self.conjunct(conjunct)),
@@ -190,7 +190,7 @@ class Words:
                     code(f"{name} = {self.term(value)}"),
                     Piece(", and "),
                     code(self.term(wanted)),
-                    Piece(" is asked"),
+                    Piece(" is asked" if asked else " is needed"),
                 )
             case NoBindings(aggregate=aggregate, group=group):
                 of_group = (Piece(" for "), code(self.values(group))) if self.values(group) else ()
