@@ -29,6 +29,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Start the clock; refuse a budget that allows nothing."""
+        for value, kind in ((self.instances, int), (self.seconds, int | float)):
+            if not isinstance(value, kind) or isinstance(value, bool):
+                note = "write the instances as an int, and the seconds as a number: Budget(seconds=60)"
+                raise UsageProblem(Diagnostic("U013", f"expected a number, found {value!r}", note))
         if self.instances < 1 or not self.seconds > 0:
             raise UsageProblem(
                 Diagnostic(

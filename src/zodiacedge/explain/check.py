@@ -92,8 +92,9 @@ def _of_step(step: Step, proof: Proof, rules: Mapping[str, Rule], facts: Facts) 
     if len(step.premises) != len(rule.body):
         yield f"it has {len(step.premises)} premises, and its rule {len(rule.body)} conjuncts"
         return
+    values = _with_unnamed(step.values)
     for conjunct, premise in zip(rule.body, step.premises, strict=True):
-        for problem in _of_premise(conjunct, premise, step.values, proof, facts):
+        for problem in _of_premise(conjunct, premise, values, proof, facts):
             yield f"{format_conjunct(conjunct)}: {problem}"
     below = [proof.supports[fact].height for fact in step.facts if fact in proof.supports]
     if step.height != 1 + max(below, default=0):
@@ -186,7 +187,12 @@ def _of_row(
         yield "a binding that it shows lacks a conjunct"
         return
     for conjunct, premise in zip(aggregate.body, row.premises, strict=True):
-        yield from _of_premise(conjunct, premise, row.values, proof, facts)
+        yield from _of_premise(conjunct, premise, _with_unnamed(row.values), proof, facts)
+
+
+def _with_unnamed(values: Values) -> Values:
+    """Return values also of the variables `_` of positive atoms, which a step has under a name."""
+    return {**{Variable(v.name[1:]): term for v, term in values.items() if v.name.startswith(".")}, **values}
 
 
 def _is_instance(atom: Atom, fact: Fact, values: Values) -> bool:

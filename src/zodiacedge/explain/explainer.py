@@ -74,6 +74,16 @@ def asked_atom(asked: str | Atom | Fact, prefixes: Mapping[str, str]) -> Atom:
     )
 
 
+def given_budget(budget: object) -> Budget:
+    """Return a budget of which nothing is spent, or raise."""
+    if budget is None:
+        return Budget()
+    if isinstance(budget, Budget):
+        return Budget(budget.instances, budget.seconds)
+    note = "write it as a budget: kb.explain(…, budget=ze.Budget(seconds=60))"
+    raise UsageProblem(Diagnostic("U013", f"expected a budget, found {budget!r}", note))
+
+
 def asked_fact(asked: str | Atom | Fact, prefixes: Mapping[str, str]) -> Fact:
     """Return the one fact that a question is about, or raise."""
     atom = asked_atom(asked, prefixes)
@@ -105,7 +115,7 @@ class Explainer:
     ) -> Proof:
         """Return proofs of least height of a fact, or of the facts that match a pattern."""
         atom = asked_atom(asked, self.version.prefixes)
-        budget = budget or Budget()
+        budget = given_budget(budget)
         facts, complete = self.instances.visible(atom, limit)
         if not facts:
             raise self._not_there(atom)
@@ -115,12 +125,13 @@ class Explainer:
     def why_not(self, asked: str | Atom | Fact, budget: Budget | None = None) -> WhyNot:
         """Return why no fact matches an atom: rule by rule, what holds and what fails."""
         atom = asked_atom(asked, self.version.prefixes)
-        budget = budget or Budget()
+        budget = given_budget(budget)
         if self.instances.visible(atom, 1)[0]:
             shown = format_atom(atom, self.version.prefixes)
             note = f"explain says why: kb.explain({shown!r})"
             raise UsageProblem(Diagnostic("X004", f"{shown} is there", note, atom.span))
-        search = BodySearch(self.instances, self.version.registry, budget, atom, self.version.statements)
+        statements, registry = self.version.statements, self.version.registry
+        search = BodySearch(self.shapes, self.instances, registry, budget, atom, statements)
         shapes = [
             self.shapes.shape(key)
             for key, rule in self.version.rules.items()

@@ -9,14 +9,14 @@ the aggregate's body in these groups, which are folded here, and then the rest o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.semantics.aggregates import accepts, fold
 from zodiacedge.engine.semantics.errors import NoValue
+from zodiacedge.explain.naming import named, named_atom
 from zodiacedge.language.ast import (
-    ANONYMOUS,
     Aggregate,
     Atom,
     Binding,
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
     Row = tuple[Term, ...]
 
-_Conjunct = TypeVar("_Conjunct", bound="Conjunct")
-# How the names that stand for `_` begin.
-_NAMED = f".{ANONYMOUS}"
 # The most bindings that one fold takes together.
 _MOST_FOLDED = 1_000_000
 
@@ -119,38 +116,6 @@ class LookupRule:
         values = dict(zip(self.variables, row, strict=True))
         premises = dict.fromkeys(filled(atom, values) for atom in self.atoms)
         return Instance(filled(self.rule.head, values), self, row, tuple(premises))
-
-
-def named(body: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
-    """Return a body with names for the anonymous variables of its positive atoms, inside an aggregate too."""
-    return tuple(
-        replace(c, args=tuple(map(_name, c.args)))
-        if isinstance(c, Atom)
-        else replace(c, body=named(c.body))
-        if isinstance(c, Aggregate)
-        else c
-        for c in body
-    )
-
-
-def _name(arg: Argument) -> Argument:
-    # A name that no program text can contain, and that is not one of an anonymous variable.
-    return Variable(f".{arg.name}") if isinstance(arg, Variable) and arg.anonymous else arg
-
-
-def written(conjunct: _Conjunct) -> _Conjunct:
-    """Return a conjunct as its rule has it: the opposite of `named`."""
-    match conjunct:
-        case Atom(args=args) if any(isinstance(a, Variable) and a.name.startswith(_NAMED) for a in args):
-            return replace(conjunct, args=tuple(map(_unname, args)))
-        case Aggregate(body=body):
-            return replace(conjunct, body=tuple(map(written, body)))
-        case _:
-            return conjunct
-
-
-def _unname(arg: Argument) -> Argument:
-    return Variable(arg.name[1:]) if isinstance(arg, Variable) and arg.name.startswith(_NAMED) else arg
 
 
 def match(atom: Atom, fact: Fact) -> dict[Variable, Term] | None:
@@ -315,7 +280,7 @@ class InstanceLookups:
 
     def visible(self, pattern: Atom, most: int) -> tuple[list[Fact], bool]:
         """Return the visible facts that are instances of an atom, and whether these are all."""
-        whole = replace(pattern, args=tuple(map(_name, pattern.args)))
+        whole = named_atom(pattern)
         names = tuple(dict.fromkeys(v for v in whole.args if isinstance(v, Variable)))
         constants = tuple(a for a in whole.args if not isinstance(a, Variable))
         is_class = pattern.predicate.arity == 1

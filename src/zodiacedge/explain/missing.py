@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.explain.forms.explanation import Explanation
+from zodiacedge.language.vocabulary import NOW_RELATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,5 +142,6 @@ class WhyNot(Explanation):
                 for attempt in failure.attempts
                 for failing in attempt.failing
                 if isinstance(failing, NoSuchFact) and not failing.under_question
+                if failing.pattern.relation != NOW_RELATION
             )
         )

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.semantics.expressions import evaluate
-from zodiacedge.explain.instances import filled, written
+from zodiacedge.explain.instances import filled
+from zodiacedge.explain.naming import substituted, written
 from zodiacedge.explain.proof import (
     AbsentPremise,
     AggregatePremise,
@@ -18,12 +19,9 @@ from zodiacedge.explain.proof import (
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
-    Binary,
     Binding,
-    Call,
     Comparison,
     Negation,
-    Unary,
     Variable,
 )
 from zodiacedge.terms import order_key
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.registry import Registry
     from zodiacedge.explain.instances import InstanceLookups, LookupRule
     from zodiacedge.explain.proof import Premise
-    from zodiacedge.language.ast import Conjunct, Expression
+    from zodiacedge.language.ast import Conjunct
     from zodiacedge.terms import Term
 
     Values = Mapping[Variable, Term]
@@ -67,11 +65,11 @@ def plain_premise(conjunct: Conjunct, values: Values, registry: Registry) -> Pre
         case Comparison(left=left, right=right):
             shown = replace(conjunct, left=substituted(left, values), right=substituted(right, values))
             return ComparisonPremise(
-                conjunct, shown, evaluate(left, values, registry), evaluate(right, values, registry)
+                written(conjunct), shown, evaluate(left, values, registry), evaluate(right, values, registry)
             )
         case Binding(variable=variable, expression=expression):
             shown_binding = replace(conjunct, expression=substituted(expression, values))
-            return BindingPremise(conjunct, shown_binding, values[variable])
+            return BindingPremise(written(conjunct), shown_binding, values[variable])
         case _:
             raise TypeError(conjunct)
 
@@ -79,21 +77,6 @@ def plain_premise(conjunct: Conjunct, values: Values, registry: Registry) -> Pre
 def partly_filled(atom: Atom, values: Values) -> Atom:
     """Return an atom with the values that are known in place of variables."""
     return replace(atom, args=tuple(values.get(a, a) if isinstance(a, Variable) else a for a in atom.args))
-
-
-def substituted(expression: Expression, values: Values) -> Expression:
-    """Return an expression with the values that are known in place of variables."""
-    match expression:
-        case Variable():
-            return values.get(expression, expression)
-        case Unary(operand=operand):
-            return Unary(substituted(operand, values))
-        case Binary(left=left, right=right):
-            return replace(expression, left=substituted(left, values), right=substituted(right, values))
-        case Call(args=args):
-            return replace(expression, args=tuple(substituted(arg, values) for arg in args))
-        case _:
-            return expression
 
 
 def aggregate_premise(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
-from zodiacedge.explain.instances import Join, LookupRule, written
+from zodiacedge.explain.instances import Join, LookupRule
 from zodiacedge.explain.missing import (
     Attempt,
     BodyFails,
@@ -26,7 +26,8 @@ from zodiacedge.explain.missing import (
     OtherValue,
     PresentFact,
 )
-from zodiacedge.explain.premises import aggregate_premise, partly_filled, plain_premise, substituted
+from zodiacedge.explain.naming import substituted, written
+from zodiacedge.explain.premises import aggregate_premise, partly_filled, plain_premise
 from zodiacedge.language.ast import (
     Aggregate,
     Atom,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from zodiacedge.explain.instances import InstanceLookups
     from zodiacedge.explain.missing import Failing
     from zodiacedge.explain.proof import Premise, Statement
+    from zodiacedge.explain.search import LookupRules
     from zodiacedge.language.ast import Conjunct
     from zodiacedge.terms import Term
 
@@ -103,6 +105,7 @@ def match_head(shape: LookupRule, asked: Atom) -> HeadMatch | HeadDiffers:
 class BodySearch:
     """A search for the bindings of a rule's body that come closest to an atom."""
 
+    rules: LookupRules
     instances: InstanceLookups
     registry: Registry
     budget: Budget
@@ -228,7 +231,7 @@ class BodySearch:
         for number, conjunct in list(waiting.items()):
             if isinstance(conjunct, Aggregate) and _open_groups(shape, conjunct, known):
                 # No group was found.
-                results[number] = NoBindings(written(conjunct), _part(known, conjunct.groups))
+                results[number] = NoBindings(_as_stated(shape, conjunct), _part(known, conjunct.groups))
                 del waiting[number]
         failing = [r for _, r in sorted(results.items()) if isinstance(r, _FAILING)]
         holds = [r for _, r in sorted(results.items()) if not isinstance(r, _FAILING)]
@@ -269,15 +272,26 @@ class BodySearch:
                 facts, _ = self.instances.visible(partly_filled(atom, known), 1)
                 if not facts:
                     return plain_premise(conjunct, known, self.registry)
-                explicit = bool(self.instances.explicit_among(facts))
-                stated = self.statements(facts) if explicit else {}
-                return PresentFact(atom, facts[0], stated.get(facts[0]), explicit)
+                return self._present(atom, facts[0])
             case Comparison():
                 return self._compared(conjunct, known)
             case Binding():
                 return self._bound(conjunct, known, wanted)
             case Aggregate():
                 return self._folded(shape, conjunct, known, wanted)
+
+    def _present(self, atom: Atom, fact: Fact) -> PresentFact:
+        if atom.shown:
+            # A hidden fact stands for those within a length of time.
+            found = (
+                instance
+                for shape in self.rules.deriving(fact)
+                for instance in self.instances.heads(shape, [fact], self.budget, 1)[0]
+            )
+            atom, fact = atom.shown[0], next((i.premises[0] for i in found), fact)
+        explicit = bool(self.instances.explicit_among([fact]))
+        stated = self.statements([fact]) if explicit else {}
+        return PresentFact(atom, fact, stated.get(fact), explicit)
 
     def _compared(self, comparison: Comparison, known: Values) -> Premise | Failing:
         try:
@@ -306,7 +320,7 @@ class BodySearch:
     def _folded(
         self, shape: LookupRule, aggregate: Aggregate, known: Values, wanted: Mapping[Variable, Term]
     ) -> Premise | Failing:
-        group, shown = tuple(known[v] for v in aggregate.groups), written(aggregate)
+        group, shown = tuple(known[v] for v in aggregate.groups), _as_stated(shape, aggregate)
         folded, complete = self.instances.fold_groups(shape.key, aggregate, [group])
         if not complete:
             return NoResult(shown, shown, "it has too many bindings")
@@ -328,6 +342,13 @@ def _open_groups(shape: LookupRule, aggregate: Aggregate, known: Collection[Vari
     """Return whether groups of an aggregate have no value, and bindings give them none."""
     missing = {v for v in aggregate.groups if v not in known}
     return bool(missing) and missing.isdisjoint(c.variable for c in shape.body if isinstance(c, Binding))
+
+
+def _as_stated(shape: LookupRule, aggregate: Aggregate) -> Aggregate:
+    """Return an aggregate with its windows as their author wrote them."""
+    source = shape.rule.source
+    stated = (c for c in source.body if isinstance(c, Aggregate)) if source else iter(())
+    return next(stated, written(aggregate))
 
 
 def _part(values: Values, names: Collection[Variable]) -> Values:

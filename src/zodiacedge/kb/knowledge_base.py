@@ -52,7 +52,7 @@ from zodiacedge.language.checks import Host
 from zodiacedge.language.names import full_name
 from zodiacedge.language.printer import format_predicate
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.language.windows import at_time, by_clock, is_hidden
+from zodiacedge.language.windows import at_time, is_hidden
 from zodiacedge.packs.file import read_pack
 from zodiacedge.packs.install import InForce, message_of, naming_packs, pack_change, way_back
 from zodiacedge.terms import IRI, RDF_TYPE, from_python
@@ -680,7 +680,7 @@ class KnowledgeBase:
         self, program: RuleBase, lookups: Lookups, number: int | None, now: datetime | None
     ) -> Version:
         timed = {key: rule for key, rule in program.rules.items() if rule.source}
-        at_that_time = {key: at_time(rule, now) if now else by_clock(rule) for key, rule in timed.items()}
+        at_that_time = {key: at_time(rule, now) for key, rule in timed.items()}
         return Version(
             {**program.rules, **at_that_time} if timed else program.rules,
             program.graph,

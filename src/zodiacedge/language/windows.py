@@ -305,12 +305,15 @@ def _by_clock(conjunct: Conjunct) -> Iterator[Conjunct]:
             yield conjunct
 
 
-def at_time(rule: Rule, now: datetime) -> Rule:
-    """Return a rule with its windows as comparisons with moments: what it says at a time of the clock."""
+def at_time(rule: Rule, now: datetime | None) -> Rule:
+    """Return a rule with its windows as comparisons with moments: what it says at a time of the clock.
+
+    While the clock has no time, all windows of a body are one atom, the fact of the clock that is missing.
+    """
     return replace(rule, body=_at_time(rule.body, now))
 
 
-def _at_time(body: tuple[Conjunct, ...], now: datetime) -> tuple[Conjunct, ...]:
+def _at_time(body: tuple[Conjunct, ...], now: datetime | None) -> tuple[Conjunct, ...]:
     parts: list[Conjunct] = []
     clocks: set[Expression] = set()
     for conjunct in body_by_clock(body):
@@ -318,10 +321,13 @@ def _at_time(body: tuple[Conjunct, ...], now: datetime) -> tuple[Conjunct, ...]:
             case Aggregate():
                 parts.append(replace(conjunct, body=_at_time(conjunct.body, now)))
             case Atom(relation=relation, args=(_, clock)) if relation == NOW_RELATION:
+                if now is None and not clocks:
+                    parts.append(Atom(NOW_RELATION, (IRI(CLOCK), Variable("Now")), conjunct.span))
                 clocks.add(clock)
             case Comparison(right=Binary(left=clock, right=Literal() as length)) if clock in clocks:
-                moment = now + timedelta(microseconds=_micros_of(length) or 0)
-                parts.append(replace(conjunct, right=date_time(moment)))
+                if now is not None:
+                    moment = now + timedelta(microseconds=_micros_of(length) or 0)
+                    parts.append(replace(conjunct, right=date_time(moment)))
             case Comparison(left=Call(function="coalesce", args=(Call(function="hours"), _))):
                 continue
             case _:

@@ -10,6 +10,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, functions_option, store_argument
 from zodiacedge.errors import counted
+from zodiacedge.util.one_line import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,17 +60,17 @@ def _row(entry: Entry) -> tuple[str, ...]:
     return (
         str(entry.version),
         entry.moment[:19].replace("T", " "),
-        _on_one_line(entry.author),
+        on_one_line(entry.author),
         f"+{len(entry.rules_added):,} -{len(entry.rules_removed):,}",
         f"+{entry.facts_added:,} -{entry.facts_removed:,}",
         f"{entry.explicit:,}",
-        _on_one_line(entry.message),
+        on_one_line(entry.message),
     )
 
 
 def _show_in_full(console: Console, entry: Entry) -> None:
     console.text(
-        _on_one_line(f"version {entry.version}  {entry.moment}  {entry.author}  {entry.message}".rstrip())
+        on_one_line(f"version {entry.version}  {entry.moment}  {entry.author}  {entry.message}".rstrip())
     )
     console.text(
         f"  rules +{len(entry.rules_added):,} -{len(entry.rules_removed):,}, "
@@ -77,10 +78,10 @@ def _show_in_full(console: Console, entry: Entry) -> None:
         f"then {counted(entry.explicit, 'explicit fact')}"
     )
     for prefix, base in entry.prefixes.items():
-        console.text(_on_one_line(f"  @prefix {prefix}: {base}"))
+        console.text(on_one_line(f"  @prefix {prefix}: {base}"))
     for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
         for rule in rules:
-            console.text(_on_one_line(f"  {sign} {rule}"))
+            console.text(on_one_line(f"  {sign} {rule}"))
 
 
 def _document(entry: Entry) -> dict[str, object]:
@@ -88,8 +89,3 @@ def _document(entry: Entry) -> dict[str, object]:
     document = entry.to_dict()
     document["segment_facts"] = document.pop("derived")
     return document
-
-
-def _on_one_line(text: str) -> str:
-    """Return a text with escapes for newlines and control characters."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -8,6 +8,7 @@ from zodiacedge.explain.forms.lines import OutlineLine, Piece
 from zodiacedge.explain.forms.proofs import ProofLines
 from zodiacedge.explain.forms.words import code, quiet
 from zodiacedge.language.printer import abbreviate
+from zodiacedge.util.one_line import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +62,10 @@ def turn_headline(turn: Turn, words: Words) -> tuple[Piece, ...]:
     """Return that a fact came or went, when, and by whom."""
     edit = turn.edit
     what = Piece("came", "good") if turn.came else Piece("went", "bad")
-    author = f", by {edit.author}" if edit.author else ""
+    author = f", by {on_one_line(edit.author)}" if edit.author else ""
     stream = f", batch {edit.stream[1]} of stream {edit.stream[0]}" if edit.stream else ""
     when = words.moment(turn.version, edit.time)
-    why = f": {edit.message}" if edit.message else ""
+    why = f": {on_one_line(edit.message)}" if edit.message else ""
     return (what, Piece(f" at {when}"), quiet(f"{author}{stream}{why}"))
 
 

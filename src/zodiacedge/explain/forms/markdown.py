@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # At its start, a line of an edit has a sign, which would begin a list in the list.
 _SIGN = re.compile(r"^([+-]) ")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _TICKS = re.compile(r"`+")
 
 

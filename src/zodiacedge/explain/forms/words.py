@@ -30,8 +30,9 @@ from zodiacedge.language.printer import (
     format_rule,
     format_term,
 )
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES, NOW_RELATION
 from zodiacedge.terms import IRI, XSD_DECIMAL, XSD_DOUBLE, BlankNode, Literal, literal
+from zodiacedge.util.one_line import on_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -142,12 +143,16 @@ class Words:
 
     def _comparison(self, premise: ComparisonPremise, between: str) -> Pieces:
         written = code(self.conjunct(premise.comparison))
-        if not any(variables(premise.comparison)):
+        named = tuple(variables(premise.comparison))
+        if not named:
             return (written,)
         operator = premise.comparison.operator
         sides = in_plain(premise.filled.left), in_plain(premise.filled.right)
         filled = self.conjunct(Comparison(sides[0], operator, sides[1]))
         computed = self.conjunct(Comparison(plain(premise.left), operator, plain(premise.right)))
+        if not all(map(is_written, named)):
+            # A condition on the time of a window that is written as `_`.
+            return (code(filled), Piece(between.removesuffix(": ")))
         if filled == computed:
             return (written, Piece(between), code(computed))
         return (written, Piece(between), code(filled), Piece(", which is "), code(computed))
@@ -168,14 +173,17 @@ class Words:
     def failing(self, failing: Failing) -> Pieces:
         """Return a condition that fails, with its values."""
         match failing:
+            case NoSuchFact(pattern=pattern) if pattern.relation == NOW_RELATION:
+                return (Piece("the clock has no time: no tick came"),)
             case NoSuchFact(pattern=pattern, under_question=under_question):
                 ground = not any(isinstance(arg, Variable) for arg in pattern.args)
                 found = " is not there" if ground else ": no such fact"
                 asked = ", and it is what was asked" if under_question else ""
                 return (code(self.atom(pattern)), Piece(f"{found}{asked}"))
-            case PresentFact(fact=fact, statement=statement, explicit=explicit):
+            case PresentFact(atom=atom, fact=fact, statement=statement, explicit=explicit):
                 origin = self.statement(statement) if explicit else "derived"
-                return (code(self.atom(fact)), Piece(f" is there: {origin}"))
+                within = f" within {self.term(atom.within)}" if atom.within else ""
+                return (code(f"{self.atom(fact)}{within}"), Piece(f" is there: {origin}"))
             case FailedComparison(premise=premise):
                 return self._comparison(premise, " fails: ")
             case NoResult(conjunct=conjunct, filled=filled, reason=reason):
@@ -202,7 +210,7 @@ class Words:
         """Return who made a fact explicit, and when."""
         if statement is None:
             return "explicit"
-        author = f" by {statement.author}" if statement.author else ""
+        author = f" by {on_one_line(statement.author)}" if statement.author else ""
         return f"stated{author} at {self.moment(statement.version, statement.time)}"
 
     def moment(self, version: int, time: datetime | None) -> str:
