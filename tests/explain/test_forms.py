@@ -108,6 +108,17 @@ def test_a_variable_without_a_name_has_no_value() -> None:
     assert '"values": {\n    "X": "<wt1>"\n   }' in proof.to_json()
 
 
+def test_a_fact_of_a_pack_is_stated_by_the_pack() -> None:
+    kb = knowledge(
+        "f1: limit(80) :- 1 = 1 . r1: hot(X) :- reading(X, V), limit(L), V > L . reading(wt1, 93) ."
+    )
+    tree, rules = str(kb.explain("hot(wt1)")).split("\n\n")
+    assert "├─ limit(80)  stated by f1" in tree.splitlines()
+    assert "1 = 1" not in tree
+    assert "f1: limit(80) ." in rules.splitlines()
+    assert "limit(80)  stated by f1\n" in kb.explain("limit(80)").to_text(0)
+
+
 def test_several_facts_are_several_trees(kb: KnowledgeBase) -> None:
     text = kb.explain("alarm(X)", limit=1).to_text()
     assert text.endswith("Further facts match; the first 1 are explained.")

@@ -323,7 +323,8 @@ class BodySearch:
         group, shown = tuple(known[v] for v in aggregate.groups), _as_stated(shape, aggregate)
         folded, complete = self.instances.fold_groups(shape.key, aggregate, [group])
         if not complete:
-            return NoResult(shown, shown, "it has too many bindings")
+            self.budget.cut = True
+            return NoResult(shown, shown, "it has too many bindings to fold them here")
         if group not in folded:
             return NoBindings(shown, _part(known, aggregate.groups))
         for fold, value in zip(aggregate.folds, folded[group][0], strict=True):

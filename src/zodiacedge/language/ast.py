@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.terms import IRI, RDF_TYPE, BlankNode, Literal, Term
+from zodiacedge.terms import IRI, RDF_TYPE, BlankNode, Literal, Term, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -167,6 +167,9 @@ class Comparison:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+ALWAYS = Comparison(integer(1), "=", integer(1))
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """`variable := expression`."""
@@ -216,6 +219,11 @@ class Rule(_Printed):
     span: Span | None = field(default=None, compare=False, repr=False)
     source: Rule | None = field(default=None, compare=False, repr=False)
     """The rule as its author wrote it, where windows were replaced by atoms."""
+
+    @property
+    def states_fact(self) -> bool:
+        """Whether its body is what always holds: a fact of a pack is such a rule."""
+        return self.body == (ALWAYS,)
 
     @property
     def aggregate(self) -> Aggregate | None:

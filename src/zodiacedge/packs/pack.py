@@ -12,10 +12,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, PackProblem
-from zodiacedge.language.ast import Call, Comparison, Rule, conjuncts, operands
+from zodiacedge.language.ast import ALWAYS, Call, Rule, conjuncts, operands
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.safety import resolve
-from zodiacedge.terms import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 MOST_FACTS = 1_000
 # The digits of an id that make a label of an unlabelled rule.
 _DIGITS = 8
-_ALWAYS = Comparison(integer(1), "=", integer(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Pack:
 
 def pack_of(manifest: Manifest, rules: Iterable[Rule], facts: Iterable[Atom] = ()) -> Pack:
     """Make a pack of rules and facts: rules without a label get one, and the digest is computed."""
-    stated = [Rule(fact, (_ALWAYS,), span=fact.span) for fact in facts]
+    stated = [Rule(fact, (ALWAYS,), span=fact.span) for fact in facts]
     if len(stated) > MOST_FACTS:
         raise PackProblem(
             Diagnostic(
@@ -75,11 +73,6 @@ def pack_of(manifest: Manifest, rules: Iterable[Rule], facts: Iterable[Atom] = (
     labelled = dict(_labelled(by_id))
     ordered = dict(sorted(labelled.items(), key=lambda item: (item[1].label, item[0])))
     return Pack(replace(manifest, digest=digest_of({n: r.label for n, r in ordered.items()})), ordered)
-
-
-def is_fact(rule: Rule) -> bool:
-    """Return whether a rule of a pack states a fact."""
-    return rule.body == (_ALWAYS,)
 
 
 def rule_id(rule: Rule) -> str:
@@ -124,7 +117,7 @@ def _labelled(rules: Mapping[str, Rule]) -> Iterator[tuple[str, Rule]]:
         if rule.label:
             yield number, rule
             continue
-        letter, digits = "f" if is_fact(rule) else "r", _DIGITS
+        letter, digits = "f" if rule.states_fact else "r", _DIGITS
         while (label := f"{letter}{number[:digits]}") in taken:
             digits += 1
         taken.add(label)

@@ -11,7 +11,7 @@ from zodiacedge.cli.options import FILE
 from zodiacedge.language.printer import abbreviate, format_atom, format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.packs.file import read_pack
-from zodiacedge.packs.pack import Pack, is_fact
+from zodiacedge.packs.pack import Pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def written(rule: Rule, prefixes: Mapping[str, str]) -> str:
     """Return a rule of a pack as it is written; a fact as a fact, behind its label."""
     return (
         f"{rule.label}: {format_atom(rule.head, prefixes)} ."
-        if is_fact(rule)
+        if rule.states_fact
         else format_rule(rule, prefixes)
     )
 

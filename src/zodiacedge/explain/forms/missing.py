@@ -79,7 +79,7 @@ def _conditions(attempt: Attempt, words: Words) -> Iterator[OutlineLine]:
 def missing_notes(answer: WhyNot, words: Words) -> Iterator[str]:
     """Yield remarks about an answer as a whole."""
     if not answer.complete:
-        yield "The budget ended: closer bindings may exist."
+        yield "Not all bindings were tried: closer ones may exist."
     questions = [words.atom(atom) for atom in answer.next_questions]
     if questions:
         more = f" and {counted(len(questions) - 3, 'other')}" if len(questions) > 3 else ""

@@ -109,8 +109,9 @@ class ProofLines:
             self._later[fact] = None
             return OutlineLine(level, (written,), "derived", refers=anchor, depth=above), ()
         name, pieces = self._step(support)
-        if depth is not None and above >= depth:
-            rests = quiet(f"  … {counted(len(self._proof.below(fact)), 'fact')} folded")
+        if depth is not None and above >= depth and not support.rule.states_fact:
+            below = len(self._proof.below(fact))
+            rests = quiet(f"  … {counted(below, 'fact')} folded" if below else "  … folded")
             line = OutlineLine(
                 level, (written, *pieces, rests), "derived", rule=name, folded=True, depth=above
             )
@@ -118,11 +119,13 @@ class ProofLines:
         self._shown.add(fact)
         return OutlineLine(
             level, (written, *pieces), "derived", anchor=anchor, rule=name, depth=above
-        ), support.premises
+        ), () if support.rule.states_fact else support.premises
 
     def _step(self, step: Step) -> tuple[str, tuple[Piece, ...]]:
         name = self._names.name(step.key, step.rule)
         values = self._words.values(step.values)
+        if step.rule.states_fact:
+            return name, (quiet("  stated by "), Piece(name, "rule"))
         return name, (quiet("  by "), Piece(name, "rule"), quiet(f" with {values}" if values else ""))
 
 

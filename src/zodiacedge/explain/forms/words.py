@@ -106,7 +106,9 @@ class Words:
         return format_term(term, self.prefixes)
 
     def rule(self, rule: Rule) -> str:
-        """Return the text of a rule."""
+        """Return the text of a rule; of one that states a fact of a pack, the fact."""
+        if rule.states_fact:
+            return f"{f'{rule.label}: ' if rule.label else ''}{self.atom(rule.head)} ."
         return format_rule(rule, self.prefixes)
 
     def conjunct(self, conjunct: Conjunct) -> str:

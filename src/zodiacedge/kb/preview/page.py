@@ -27,6 +27,10 @@ _STYLE = """
 .zodiac .sample > div, .zodiac .graph { border: 1px solid var(--rule); border-radius: 6px; }
 .zodiac .sample > div { margin: 4px 0 10px 20px; padding: 6px 10px; background: var(--card); }
 .zodiac .graph { overflow-x: auto; background: #ffffff; }
+@media (prefers-color-scheme: dark) {
+  :root:not([data-theme="light"]) .zodiac .graph { filter: invert(0.92) hue-rotate(180deg); }
+}
+:root[data-theme="dark"] .zodiac .graph { filter: invert(0.92) hue-rotate(180deg); }
 .zodiac .graph svg { display: block; max-width: none; }
 .zodiac ul.plain { list-style: none; margin: 4px 0; padding: 0; }
 .zodiac ul.plain li { overflow-wrap: anywhere; }
@@ -44,6 +48,7 @@ def preview_page(preview: Preview) -> str:
     for change in preview.predicates:
         parts += _samples(change, prefixes)
     parts.append(f"<h2>Hyper-nodes ({len(report.nodes)} touched)</h2>{_nodes(preview)}")
+    parts.append('<p class="about">The rules after the change; the nodes that it touches are marked.</p>')
     parts.append(f'<div class="graph">{_graph(preview, prefixes)}</div>')
     return page("Preview of a change", "\n".join(parts), _STYLE)
 

@@ -166,6 +166,8 @@ class _Reasons:
         match support:
             case Explicit():
                 return "a fact of the change"
+            case Step() if support.rule.states_fact:
+                return f"stated by {self._name(support)}"
             case Step():
                 return f"by {self._name(support)} from {self._premises(support)}"
             case _:
