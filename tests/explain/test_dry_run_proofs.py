@@ -15,6 +15,7 @@ from zodiacedge.errors import ZodiacError
 from zodiacedge.explain.check import Facts, problems
 from zodiacedge.explain.missing import BodyFails
 from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.kb.preview.samples import preview_of
 
 if TYPE_CHECKING:
     from zodiacedge.engine.api import Engine
@@ -84,3 +85,14 @@ def test_random_dry_runs_are_proved() -> None:
                 assert proof.height == kb.explain(fact).height
                 proved += 1
     assert proved > 50
+
+
+def test_reasons_are_clipped_as_they_are_shown() -> None:
+    kb = ze.open(engine="reference")
+    base = f"http://example.org/{'long/' * 30}"
+    with kb.change() as c:
+        c.add_rules(f"@prefix f: <{base}> . f:reading(f:wt1, 90) .")
+    report = kb.dry_run(add_rules="r1: f:alarm(X) :- f:reading(X, V), V > 80 .")
+    (sample,) = preview_of(kb, report, 2).samples
+    assert sample.told(report.prefixes) == "by r1 from f:reading(f:wt1, 90), V > 80: 90 > 80"
+    assert sample.told({}).endswith("…")

@@ -123,7 +123,7 @@ def show_samples(console: Console, preview: Preview) -> None:
     """Print facts that a change gains and loses, with reasons, what it touches, and how long it takes."""
     for sample in preview.samples:
         sign = "+" if sample.gained else "-"
-        reason = f"  {sample.reason}" if sample.reason else ""
+        reason = f"  {sample.told(console.prefixes)}" if sample.reason else ""
         console.text(f"{sign} {format_atom(sample.fact)}{reason}")
     touched = "; ".join(", ".join(node.rules) for node in preview.report.nodes) or "nothing"
     console.text(f"touched: {touched}")

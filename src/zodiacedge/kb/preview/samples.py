@@ -11,12 +11,12 @@ from zodiacedge.explain.instances import InstanceLookups
 from zodiacedge.explain.proof import AbsentPremise, Explicit, Step
 from zodiacedge.graph.draw.names import rule_name
 from zodiacedge.language.ast import Atom, Variable, atom
-from zodiacedge.language.printer import format_predicate, format_rule
+from zodiacedge.language.printer import abbreviate, format_predicate, format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.terms import order_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from zodiacedge.explain.proof import Proof
     from zodiacedge.graph import HyperGraph
@@ -42,6 +42,11 @@ class Sample:
     """With all IRIs in full."""
     proof: Proof | None
     gained: bool
+
+    def told(self, prefixes: Mapping[str, str]) -> str:
+        """Return the reason with abbreviated IRIs, clipped."""
+        text = abbreviate(self.reason, prefixes)
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +190,16 @@ class _Reasons:
         going = [self._words.atom(f) for f in support.facts if f in self._deleted]
         coming = [self._words.atom(f) for f in self._coming(support)]
         if going:
-            return _clipped(f"was by {name} from {', '.join(going)}, which {_goes(going)}")
+            return f"was by {name} from {', '.join(going)}, which {_goes(going)}"
         if coming:
-            return _clipped(f"was by {name}, and {', '.join(coming)} {_comes(coming)}")
+            return f"was by {name}, and {', '.join(coming)} {_comes(coming)}"
         return f"was by {name} from {self._premises(support)}"
 
     def _name(self, step: Step) -> str:
         return rule_name(step.rule, self._words.prefixes)
 
     def _premises(self, step: Step) -> str:
-        return _clipped(
-            ", ".join("".join(piece.text for piece in self._words.premise(p)) for p in step.premises)
-        )
+        return ", ".join("".join(piece.text for piece in self._words.premise(p)) for p in step.premises)
 
     def _coming(self, step: Step) -> Iterable[Fact]:
         patterns = [p.pattern for p in step.premises if isinstance(p, AbsentPremise)]
@@ -216,7 +219,3 @@ def _goes(facts: Sequence[str]) -> str:
 
 def _comes(facts: Sequence[str]) -> str:
     return "comes" if len(facts) == 1 else "come"
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
