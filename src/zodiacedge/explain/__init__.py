@@ -6,6 +6,7 @@ proof           proofs as values: steps, premises, explicit facts
 missing         answers to "why not" as values
 history         answers to "since when" as values
 budget          the instances and seconds that an explanation may spend
+naming          names for anonymous variables, and values for variables
 instances       instances of rules whose head is a given fact
 closure         paths of edges that prove a fact of a transitive relation
 linear_closure  shortest paths that prove a fact of a relation of paths
