@@ -194,12 +194,24 @@ def test_a_change_may_take_a_tenth_or_five_milliseconds_more_than_from_scratch()
 
 
 def test_the_verdict_of_an_experiment_is_that_of_its_worst_change() -> None:
-    (bad,) = change_verdicts([figure("r1 in", 0.2, 1), figure("r2 in", 1.2, 1), figure("r3 in", 3, 2)])
+    bad, _ = change_verdicts([figure("r1 in", 0.2, 1), figure("r2 in", 1.2, 1), figure("r3 in", 3, 2)])
     assert bad.target.text == "insertion: 2 of 3 miss, worst is r3 in on rs2"
     assert (bad.word, bad.measured) == ("missed", 3)
     assert bad.target.limit == pytest.approx(2.2)
-    (good,) = change_verdicts([figure("r1 in", 1.09, 1)])
+    good, _ = change_verdicts([figure("r1 in", 1.09, 1)])
     assert good.word == "met"
+
+
+def test_the_verdict_on_costs_is_that_of_the_change_that_costs_most_by_the_facts_it_moves() -> None:
+    # So many seconds of the processor, and facts moved.
+    changes = [("r1 in", 0.0009, 0), ("r2 in", 0.5, 900_000), ("r3 in", 0.0025, 2000), ("r4 in", 1.2, 0)]
+    figures = [replace(figure(name, cpu, 1), moved=moved) for name, cpu, moved in changes]
+    _, cost = change_verdicts(figures[:3])
+    assert cost.target.text == "insertion, CPU by facts moved: 2 of 3 miss, worst is r3 in on rs2"
+    assert (cost.shown, cost.target.wanted, cost.word) == ("2.50 ms", "at most 2 ms", "missed")
+    # From scratch takes less than the facts would allow.
+    _, cost = change_verdicts([replace(figures[3], moved=10_000_000)])
+    assert (cost.shown, cost.target.wanted, cost.word) == ("1200.00 ms", "at most 1,100 ms", "missed")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +229,7 @@ def test_the_verdict_of_an_experiment_is_that_of_its_worst_change() -> None:
 def test_the_leaf_rule_has_a_target_of_its_own(
     change: str, experiment: str, seconds: float, scratch: float, word: str
 ) -> None:
-    _, leaf = change_verdicts([figure(change, seconds, scratch, experiment)])
+    *_, leaf = change_verdicts([figure(change, seconds, scratch, experiment)])
     assert (leaf.target.text, leaf.word) == (f"leaf rule: {change}", word)
 
 

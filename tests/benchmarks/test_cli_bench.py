@@ -55,7 +55,8 @@ def test_json_is_the_only_thing_on_standard_output(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document == json.loads((folder / "here" / "paper.json").read_text())
-    assert [one["workload"] for one in document["figures"]] == ["rs1 n=50", "rs2 n=50", "rs3 n=50"]
+    own = [one["workload"] for one in document["figures"] if one["engine"] == "zodiac"]
+    assert own == ["rs1 n=50", "rs2 n=50", "rs3 n=50"]
     assert {"bench", "machine", "figures", "memory", "peers", "targets"} <= document.keys()
     assert {"seconds", "cpu_seconds", "runs", "derived", "derived_total"} <= document["figures"][0].keys()
 

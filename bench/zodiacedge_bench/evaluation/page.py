@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.language.ast import body_atoms
+from zodiacedge.language.ast import Negation, body_atoms
 from zodiacedge_bench.evaluation.markdown import milliseconds, number, table
-from zodiacedge_bench.evaluation.published import RULE_SETS
+from zodiacedge_bench.evaluation.published import FEATURES, RS3_SCRATCH, RULE_SETS
+from zodiacedge_bench.evaluation.sections import (
+    NOT_INSTALLED,
+    cores,
+    costs,
+    dictionaries,
+    souffle,
+    tables,
+)
 from zodiacedge_bench.measure.embedded import NO_MODULES, OURS
 from zodiacedge_bench.measure.task import paper_task
 
@@ -37,9 +45,14 @@ def page(results: Results, profiles: Mapping[str, str]) -> str:
         _rule_sets(),
         *(_paper(results["paper"]) if "paper" in results else ()),
         _from_scratch(results),
+        cores(results),
         _peers(results),
+        souffle(results),
+        dictionaries(results),
         _worst_changes(results),
+        costs(results),
         _latencies(results),
+        tables(results),
         _spark(results),
         _targets(results, profiles),
     )
@@ -68,15 +81,30 @@ def _rule_sets() -> Iterator[str]:
         task = paper_task(published.number, published.turbines)
         atoms = {atom for rule in task.program for atom in _predicates(rule)}
         derived = sum((task.expected.counts or {}).values())
-        pairs = (
+        heads = {rule.head.predicate for rule in task.program}
+        negated = {c.atom.predicate for rule in task.program for c in rule.body if isinstance(c, Negation)}
+        numbers = (
             (published.nodes, len(task.graph.order)),
             (published.rules, len(task.program)),
             (published.predicates, len(atoms)),
-            (published.facts, derived),
         )
-        cells = (f"{theirs:,} / {ours:,}" for theirs, ours in pairs)
-        rows.append((f"RS{published.number}", published.data, *cells))
-    yield from table(("rule set", "data", "hyper-nodes", "rules", "predicates", "facts"), rows)
+        used = (negated - heads, negated & heads, any(rule.aggregate for rule in task.program))
+        features = zip(FEATURES, used, strict=True)
+        rows.append(
+            (
+                f"RS{published.number}",
+                published.data,
+                *(f"{theirs} / {ours}" for theirs, ours in numbers),
+                *(f"{_yes(name in published.features)} / {_yes(ours)}" for name, ours in features),
+                f"{published.facts:,} / {derived:,}",
+            )
+        )
+    columns = ("rule set", "data", "hyper-nodes", "rules", "predicates", *FEATURES, "facts")
+    yield from table(columns, rows)
+
+
+def _yes(flag: object) -> str:
+    return "yes" if flag else "no"
 
 
 def _predicates(rule: Rule) -> Iterator[Predicate]:
@@ -166,12 +194,14 @@ def _rs3(result: Document) -> Iterator[str]:
             milliseconds(change["cpu_seconds"]),
             milliseconds(change["scratch_cpu_seconds"]),
             number(change["scratch_cpu_seconds"] / change["cpu_seconds"]),
-            f"{change['published_seconds']:,g}" if change["published_seconds"] else "",
-            change["published_factor"] or "",
+            f"{change['published_seconds']:,g}",
+            f"{RS3_SCRATCH[change['change']]:g}",
+            change["published_factor"],
         )
         for change in _changes(result, "rs3")
     ]
-    yield from table(("change", "ms", "from scratch", "factor", "paper, s", "paper's factor"), rows)
+    columns = ("change", "ms", "from scratch", "factor", "paper, s", "from scratch, s", "paper's factor")
+    yield from table(columns, rows)
     yield from _image("paper-rs3", "Rules of RS3 inserted and deleted")
 
 
@@ -237,7 +267,7 @@ def _peers(results: Results) -> Iterator[str]:
         ]
         rows.append((workload, *cells))
     yield from table(("workload", *engines), rows)
-    missing = [name for name, version in result["peers"].items() if version == "not installed"]
+    missing = [name for name, version in result["peers"].items() if version == NOT_INSTALLED]
     if missing:
         yield f"Not installed on that machine, so not measured: {', '.join(missing)}.\n"
 

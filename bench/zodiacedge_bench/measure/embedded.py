@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 OURS = "zodiac"
 NO_MODULES = "zodiac, no modules"
+ON_ONE_CORE = {OURS: f"{OURS}, one core", NO_MODULES: f"{NO_MODULES}, one core"}
 _WORD = 2**64
 
 
@@ -130,6 +131,11 @@ class Memory:
     def bytes_per_row(self) -> float:
         """Bytes per stored segment row, with its indexes and a row-set."""
         return (self.segment_row_bytes + self.complete_index_bytes) / max(self.segment_rows, 1)
+
+    @property
+    def bytes_per_term(self) -> float:
+        """Bytes of the dictionary per term."""
+        return self.dictionary_bytes / max(self.terms, 1)
 
 
 def memory(workload: str, store: Database) -> Memory:

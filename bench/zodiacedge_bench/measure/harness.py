@@ -85,6 +85,11 @@ class Measurement:
         return min(self.runs, key=lambda run: run.seconds)
 
     @property
+    def cpu_seconds(self) -> float:
+        """The least processor time of all runs."""
+        return min(run.cpu_seconds for run in self.runs)
+
+    @property
     def derived(self) -> int:
         """The number of derived facts."""
         return sum(self.counts.values())

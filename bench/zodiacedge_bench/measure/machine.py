@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _PACKAGES = ("zodiacedge", "numba", "numpy", "clingo", "duckdb", "nemo-python", "pyspark")
 
@@ -44,13 +45,32 @@ def this_machine() -> Machine:
     versions = {name: version for name in _PACKAGES if (version := installed(name))}
     return Machine(
         processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=usable_cores(),
         memory_gib=_memory_bytes() / 2**30,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         versions=versions,
     )
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this thread may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Let this thread, and those that it starts, run on one core, where the system can."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def installed(package: str) -> str:

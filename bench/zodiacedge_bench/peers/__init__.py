@@ -9,6 +9,7 @@ A peer gets a `Portable` program with facts as rows of ids; it loads and parses 
     nemo      the rule engine
     prolog    SWI-Prolog with tabling
     souffle   Soufflé, compiled
+    reference  Soufflé's time where it is not installed, estimated
 """
 
 from __future__ import annotations

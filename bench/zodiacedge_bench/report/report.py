@@ -53,7 +53,7 @@ class Figure:
             "workload": self.workload,
             "engine": self.engine,
             "seconds": self.seconds,
-            "cpu_seconds": self.measurement.best.cpu_seconds,
+            "cpu_seconds": self.measurement.cpu_seconds,
             "runs": [asdict(run) for run in self.measurement.runs],
             "derived": dict(self.measurement.counts),
             "derived_total": self.measurement.derived,
@@ -83,7 +83,11 @@ class Report:
             "bench": self.bench,
             "machine": self.machine.to_dict(),
             "figures": [figure.to_dict() | {"ratio": self._ratio(figure)} for figure in self.figures],
-            "memory": [asdict(memory) | {"bytes_per_row": memory.bytes_per_row} for memory in self.memory],
+            "memory": [
+                asdict(memory)
+                | {"bytes_per_row": memory.bytes_per_row, "bytes_per_term": memory.bytes_per_term}
+                for memory in self.memory
+            ],
             "changes": [
                 change.to_dict()
                 | {"limit_seconds": limit_seconds(change), "met": change.seconds <= limit_seconds(change)}
@@ -126,13 +130,15 @@ class Report:
                 figure.engine,
                 f"{figure.measurement.derived:,}",
                 f"{best.seconds:.4f}",
-                f"{best.cpu_seconds:.4f}",
+                f"{figure.measurement.cpu_seconds:.4f}",
                 str(len(figure.measurement.runs)),
             ]
             if published:
                 row.append(f"{figure.published:g}" if figure.published else "")
             if self.versions:
-                row.append(f"{best.cpu_seconds / self._ours(figure).measurement.best.cpu_seconds:,.1f}")
+                row.append(
+                    f"{figure.measurement.cpu_seconds / self._ours(figure).measurement.cpu_seconds:,.1f}"
+                )
             if compared:
                 ratio = self._ratio(figure)
                 row.append("" if ratio is None else f"{ratio:,.1f}")
