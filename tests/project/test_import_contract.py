@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -30,6 +31,24 @@ def test_every_stage_has_its_place_in_the_contract() -> None:
     stages = {_name(path) for path in PACKAGE.iterdir() if _is_module(path)} - {"engine"}
     engines = {f"engine.{_name(path)}" for path in (PACKAGE / "engine").iterdir() if _is_module(path)}
     assert stages | engines <= placed, f"add to .importlinter: {sorted((stages | engines) - placed)}"
+
+
+def test_the_layers_of_packages_are_those_of_the_architecture_page() -> None:
+    contract = ConfigParser()
+    contract.read(ROOT / ".importlinter", encoding="utf-8")
+    layers = {
+        section["containers"].strip().removeprefix("zodiacedge.").replace(".", "/"): [
+            set(re.split(r" *[|:] *", line)) for line in reversed(section["layers"].split("\n")[1:])
+        ]
+        for section in contract.values()
+        if "containers" in section
+    }
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = {
+        package: [set(re.findall(r"`(\w+)`", layer)) for layer in row.split("→")]
+        for package, row in re.findall(r"^\| `([\w/]+)` \| (.* → .*) \|$", page, re.MULTILINE)
+    }
+    assert shown == layers
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:
