@@ -133,7 +133,7 @@ def test_why_changed_tells_the_versions_and_what_they_changed(zodiac: Zodiac, sa
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[0] == "alarm(wt1) is not there since version 2"
-    assert lines[1].startswith("├─ went at version 2, ")
+    assert lines[1].startswith("├─ deleted at version 2, ")
     assert lines[1].endswith(": silence")
     assert lines[2:5] == [
         "│  ├─ + muted(wt1) .",
@@ -142,13 +142,15 @@ def test_why_changed_tells_the_versions_and_what_they_changed(zodiac: Zodiac, sa
     ]
     assert "   ├─ + hot: ex:hot(T) :- reading(T, C), C > 80 ." in lines
     document = zodiac("why-changed", farm, "alarm(wt1)", "--json").document
-    turns = document["turns"]
-    assert isinstance(turns, list)
-    assert [(turn["version"], turn["came"]) for turn in turns] == [(2, False), (1, True)]
-    assert turns[0]["edit"]["facts_added"] == [{"predicate": "muted", "args": ["<wt1>"]}]
+    changes = document["changes"]
+    assert isinstance(changes, list)
+    assert [(change["version"], change["inserted"]) for change in changes] == [(2, False), (1, True)]
+    assert changes[0]["edit"]["facts_added"] == [{"predicate": "muted", "args": ["<wt1>"]}]
     for ending in ("html", "svg", "md"):
         assert zodiac("why-changed", farm, "alarm(wt1)", "--out", f"why.{ending}").code == 0
-        assert "went at version 2" in Path(f"why.{ending}").read_text(encoding="utf-8").replace("</span>", "")
+        assert "deleted at version 2" in Path(f"why.{ending}").read_text(encoding="utf-8").replace(
+            "</span>", ""
+        )
 
 
 def test_graph_marks_rules_and_predicates(zodiac: Zodiac, farm: str) -> None:

@@ -1,4 +1,4 @@
-"""`kb.why_changed`: when a fact came and went, and the edits that did it; who stated explicit facts."""
+"""`kb.why_changed`: the versions that changed a fact, and their edits; who stated explicit facts."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ def test_each_turn_names_the_edit_and_its_proof(farm: KnowledgeBase) -> None:
     history = farm.why_changed("alarm(wt1)")
     assert not history.there
     assert history.complete
-    assert [(turn.version, turn.came, turn.edit.message) for turn in history.turns] == [
+    assert [(change.version, change.inserted, change.edit.message) for change in history.changes] == [
         (6, False, "cold"),
         (5, True, "unmute"),
         (3, False, "mute"),
         (2, True, "hot"),
     ]
-    cold, unmute, mute, hot = (turn.edit for turn in history.turns)
+    cold, unmute, mute, hot = (change.edit for change in history.changes)
     assert [str(fact) for fact in hot.facts_added] == ["reading(wt1, 90)"]
     assert hot.all_facts_added == 2
     assert [str(fact) for fact in mute.facts_added] == ["muted(wt1)"]
     assert [str(fact) for fact in unmute.facts_removed] == ["muted(wt1)"]
     assert [str(fact) for fact in cold.facts_removed] == ["reading(wt1, 90)"]
     assert all(edit.direct and edit.time and edit.author for edit in (cold, unmute, mute, hot))
-    assert all(turn.proof and turn.proof.height == 1 for turn in history.turns)
+    assert all(change.proof and change.proof.height == 1 for change in history.changes)
 
 
 def test_a_rule_is_an_edit_too(farm: KnowledgeBase) -> None:
-    (turn,) = farm.why_changed("alarm(wt2)").turns
-    assert [rule.label for rule in turn.edit.rules_added] == ["r2"]
+    (change,) = farm.why_changed("alarm(wt2)").changes
+    assert [rule.label for rule in change.edit.rules_added] == ["r2"]
 
 
 def test_an_edit_that_acts_through_other_facts_says_so(farm: KnowledgeBase) -> None:
@@ -69,15 +69,15 @@ def test_an_edit_that_acts_through_other_facts_says_so(farm: KnowledgeBase) -> N
         c.add_rules("calm(X) :- reading(X, _), not loud(X) .  loud(X) :- horn(X, _) .  reading(wt7, 1) .")
     with farm.change() as c:
         c.add_facts("horn(wt7, 3) .")
-    turn = farm.why_changed("calm(wt7)").turns[0]
-    assert not turn.came
-    assert not turn.edit.direct
-    assert [str(fact) for fact in turn.edit.facts_added] == ["horn(wt7, 3)"]
+    change = farm.why_changed("calm(wt7)").changes[0]
+    assert not change.inserted
+    assert not change.edit.direct
+    assert [str(fact) for fact in change.edit.facts_added] == ["horn(wt7, 3)"]
 
 
 def test_a_limit_on_versions_leaves_some_out_and_says_so(farm: KnowledgeBase) -> None:
     history = farm.why_changed("alarm(wt1)", versions=2)
-    assert [turn.version for turn in history.turns] == [6]
+    assert [change.version for change in history.changes] == [6]
     assert history.since == 5
     assert not history.complete
 
@@ -104,7 +104,7 @@ def test_a_knowledge_base_in_memory_knows_its_version_only() -> None:
         c.add_facts("p(a) .")
     history = kb.why_changed("p(a)")
     assert history.there
-    assert history.turns == ()
+    assert history.changes == ()
     assert (history.since, history.version) == (1, 1)
 
 

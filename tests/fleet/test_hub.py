@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from fleet.running import diagnosis
-from zodiacedge.fleet.agent.link import Link
+from zodiacedge.fleet.agent.link import HubLink
 from zodiacedge.fleet.identity import DeviceKey
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_two_devices_of_one_name_are_told_apart(
     # The second enrols with a new code: then the first is no longer believed.
     assert farm.hub
     code = farm.hub.state.codes.make("wt1", [], farm.repository.root())
-    link = Link(farm.base, DeviceKey(tmp_path / "second.key"))
+    link = HubLink(farm.base, DeviceKey(tmp_path / "second.key"))
     link.enrol("wt1", code, tmp_path / "second-root.json")
     link.close()
     assert send(farm, pool, DeviceKey(device.folder / "device.key"), sequence=99) == 403

@@ -12,7 +12,7 @@ def test_the_list_has_every_decision_under_its_title() -> None:
     files = sorted(DECISIONS.glob("0*.md"))
     headings = [path.read_text(encoding="utf-8").partition("\n")[0] for path in files]
     listed = re.findall(
-        r"^\| \[(\d+)\]\((.+)\) \| (.+) \|$", (DECISIONS / "README.md").read_text("utf-8"), re.M
+        r"^\| \[(\d+)\]\((.+)\) \| (.+) \|$", (DECISIONS / "README.md").read_text("utf-8"), re.MULTILINE
     )
     assert [f"# {number}: {title}" for number, _, title in listed] == headings
     assert [file for _, file, _ in listed] == [path.name for path in files]

@@ -90,5 +90,5 @@ def test_a_reader_gets_the_new_labels(kb: ze.StoredKnowledgeBase, place: Path) -
 def test_a_new_label_is_no_reason_for_a_fact(kb: ze.StoredKnowledgeBase) -> None:
     with kb:
         sync(kb, "r8: a(X) :- b(X) . c(X) :- a(X) . r1: d(X) :- c(X) . b(2) .")
-        (turn,) = kb.why_changed("a(2)").turns
-        assert (turn.edit.rules_added, len(turn.edit.facts_added)) == ((), 1)
+        (change,) = kb.why_changed("a(2)").changes
+        assert (change.edit.rules_added, len(change.edit.facts_added)) == ((), 1)

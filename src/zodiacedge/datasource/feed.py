@@ -1,7 +1,7 @@
-"""The stream of net changes of a store: rows that came and rows that went, from one version to another.
+"""The stream of net changes of a store: rows inserted and deleted between two versions.
 
 An offset is a version. A batch has the net change between two versions, so it is the same whenever it is read
-again; versions in between are not told apart.
+again; versions in between are not distinguished.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ChangeReader(datasource.DataSourceStreamReader):
         tables = []
         for kind, facts in (("insert", change.inserted), ("delete", change.deleted)):
             rows = self._rows(facts, columns)
-            told = pa.table(
+            changed = pa.table(
                 [
                     pa.repeat(pa.scalar(last, pa.int64()), len(rows)),
                     pa.repeat(kind, len(rows)),
@@ -72,7 +72,7 @@ class ChangeReader(datasource.DataSourceStreamReader):
                 ],
                 [VERSION, CHANGE, *rows.column_names],
             )
-            tables.append(as_rows(told, self._schema))
+            tables.append(as_rows(changed, self._schema))
         return [datasource.InputPartition(piece) for piece in pieces(pa.concat_tables(tables))]
 
     def read(self, partition: datasource.InputPartition) -> Iterator[pa.RecordBatch]:

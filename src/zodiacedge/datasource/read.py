@@ -31,7 +31,7 @@ _TEXT_SEARCHES = {
 }
 
 
-class TableReader(datasource.DataSourceReader):
+class BatchReader(datasource.DataSourceReader):
     """A batch read: planned in one process, which opens the store."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
@@ -55,7 +55,7 @@ class TableReader(datasource.DataSourceReader):
         yield from unpacked(partition.value).to_batches()
 
 
-class FilteringReader(TableReader):
+class FilteringReader(BatchReader):
     """A batch read that takes filters; Spark refuses it unless its setting for filters is on."""
 
     def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:  # noqa: N802 - Spark's

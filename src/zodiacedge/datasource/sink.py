@@ -63,7 +63,7 @@ def _apply(
         kb.apply(change.collected(), message=f"{source} into {options.predicate}{left_out}", stream=stream)
 
 
-class TableWriter(datasource.DataSourceArrowWriter):
+class BatchWriter(datasource.DataSourceArrowWriter):
     """A batch write."""
 
     def __init__(self, options: SourceOptions) -> None:

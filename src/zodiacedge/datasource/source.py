@@ -15,8 +15,8 @@ except ImportError as error:
     ) from error
 
 from zodiacedge.datasource.feed import CHANGE, VERSION, ChangeReader
-from zodiacedge.datasource.read import FilteringReader, TableReader
-from zodiacedge.datasource.sink import StreamWriter, TableWriter
+from zodiacedge.datasource.read import BatchReader, FilteringReader
+from zodiacedge.datasource.sink import BatchWriter, StreamWriter
 from zodiacedge.io import spark_schema
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class DataSource(datasource.DataSource):
         with options.reading(options.version) as kb:
             return spark_schema(kb.arrow_table(options.predicate, **options.named_columns()))
 
-    def reader(self, schema: StructType) -> TableReader:
+    def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of a version."""
         options = self._asked()
-        return FilteringReader(options, schema) if options.pushdown else TableReader(options, schema)
+        return FilteringReader(options, schema) if options.pushdown else BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802 - Spark's
         """Return the reader of net changes, whose rows begin with a version and a kind of change."""
@@ -57,11 +57,11 @@ class DataSource(datasource.DataSource):
             raise wrong("the rows of a stream of changes begin with version and change", hint)
         return ChangeReader(self._asked(), schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> TableWriter:  # noqa: FBT001 - Spark's
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's
         """Return the writer of a DataFrame."""
         del schema
         _refuse_overwrite(overwrite=overwrite)
-        return TableWriter(self._asked())
+        return BatchWriter(self._asked())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802 - Spark's
         """Return the writer of a stream."""

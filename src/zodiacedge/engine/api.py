@@ -272,7 +272,7 @@ class NetChange(Protocol):
         """The inserted and the deleted facts, of all predicates or of the wanted ones."""
 
 
-class Held(NamedTuple):
+class MemoryUse(NamedTuple):
     """A part of what a state holds in memory."""
 
     part: str
@@ -313,8 +313,8 @@ class State(Materialisation, Protocol):
     ) -> UncommittedState:
         """Evaluate a change to checked and resolved rules, given by key, and to explicit facts."""
 
-    def held(self) -> tuple[Held, ...]:
-        """Return what this version holds in memory; nothing where that cannot be told."""
+    def held(self) -> tuple[MemoryUse, ...]:
+        """Return what this version holds in memory; nothing where that is not known."""
 
     def reclaim(self, rules: Mapping[str, Rule]) -> None:
         """Free a part of what no fact and none of these rules uses; called between changes.

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from zodiacedge.engine.api import Batch, FactDelta, Held, Lookup, Mismatch, State
+    from zodiacedge.engine.api import Batch, FactDelta, Lookup, MemoryUse, Mismatch, State
     from zodiacedge.engine.registry import Registry
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
@@ -195,7 +195,7 @@ class ReferenceMaterialisation:
         after = ReferenceEngine().materialise(rules, graph, fact_delta.after, settings)
         return ReferenceUncommitted(self, after, rules)
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[MemoryUse, ...]:
         """Return nothing: Python and Spark do not tell."""
         return ()
 

@@ -1,4 +1,4 @@
-"""Explanations: why a fact is there, why it is not, and through which changes it came and went.
+"""Explanations: why a fact is there, why it is not, and which changes inserted and deleted it.
 
 Nothing is recorded while rules are evaluated: answers come from the facts of a version, by lookups.
 

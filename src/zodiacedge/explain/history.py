@@ -1,4 +1,4 @@
-"""Answers to "since when" as values: the versions at which a fact came or went, and the edits that did it."""
+"""Answers to "since when" as values: the versions that inserted or deleted a fact, and the edits."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A version at which a fact came or went."""
+class FactChange:
+    """A version in which a fact became visible, or from which on it is not."""
 
     version: int
-    came: bool
-    """Whether it came; otherwise it went."""
+    inserted: bool
+    """Whether the fact was inserted; otherwise it was deleted."""
     edit: Edit
     proof: Proof | None = None
     """The proof that the edit made, in this version; or the one that it broke, in the version before."""
@@ -58,12 +58,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(Explanation):
-    """The turns of a fact, the last first."""
+    """The changes of a fact, the last first."""
 
     fact: Fact
     there: bool
     """Whether it is there now."""
-    turns: tuple[Turn, ...]
+    changes: tuple[FactChange, ...]
     since: int
     """The first version that is known: what was before it, the history does not say."""
     version: int

@@ -30,13 +30,13 @@ class Touched(NamedTuple):
     """Explicit facts, each with whether it was added; they are read once."""
 
 
-def touching(touched: Touched, proof: Proof, *, came: bool) -> Edit:
+def touching(touched: Touched, proof: Proof, *, inserted: bool) -> Edit:
     """Return the part of a change that made a proof, or that broke it.
 
     Args:
         touched: The change.
-        proof: The proof after the change if the fact came, before the change if it went.
-        came: Whether the fact came.
+        proof: The proof after the change if the fact was inserted, before the change if it was deleted.
+        inserted: Whether the fact was inserted.
     """
     keys = {step.key for step in proof.steps()}
     # Another label makes and breaks no proof.
@@ -53,10 +53,12 @@ def touching(touched: Touched, proof: Proof, *, came: bool) -> Edit:
     for is_added, fact in touched.facts:
         if len(some[is_added]) < _SOME:
             some[is_added].append(fact)
-        if fact in leaves if is_added == came else any(match(p, fact) is not None for p in patterns):
+        if fact in leaves if is_added == inserted else any(match(p, fact) is not None for p in patterns):
             (added if is_added else removed).append(fact)
-    rules_added = [rule for rule in touched.rules_added if came and rule_key(resolve(rule)) in keys]
-    rules_removed = [rule for rule in touched.rules_removed if not came and rule_key(resolve(rule)) in keys]
+    rules_added = [rule for rule in touched.rules_added if inserted and rule_key(resolve(rule)) in keys]
+    rules_removed = [
+        rule for rule in touched.rules_removed if not inserted and rule_key(resolve(rule)) in keys
+    ]
     direct = bool(added or removed or rules_added or rules_removed)
     if direct:
         return Edit(0, tuple(rules_added), tuple(rules_removed), tuple(added), tuple(removed))

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
         Batch,
         Engine,
         FactDelta,
-        Held,
         Lookups,
+        MemoryUse,
         Settings,
         State,
         UncommittedState,
@@ -251,7 +251,7 @@ class KnowledgeBase:
         with self._locked_state() as state:
             return per_predicate(state.explicit_counts(), show=self._shown if prefixed else str)
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[MemoryUse, ...]:
         """Return what this knowledge base holds in memory, and how much of that could be given back."""
         with self._locked_state() as state:
             return state.held()
@@ -635,7 +635,7 @@ class KnowledgeBase:
     def why_changed(
         self, fact: str | Fact | Atom, *, versions: int = MOST_VERSIONS, budget: Budget | None = None
     ) -> History:
-        """Explain since when a fact is there or not: the versions at which it came and went, and the edits.
+        """Explain since when a fact is there or not: the versions that inserted or deleted it, and the edits.
 
         The history is that of a store; a knowledge base in memory knows its current version only.
 

@@ -29,8 +29,8 @@ from zodiacedge.store.flush import Flusher
 from zodiacedge.store.store import DurableStore, LoadedVersion
 from zodiacedge.store.versions import replay
 from zodiacedge.store.versions.diff import VersionDiff
+from zodiacedge.store.versions.fact_history import Statements, fact_change
 from zodiacedge.store.versions.restore import check_counts, missing_calls
-from zodiacedge.store.versions.turns import Statements, turn_of
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.errors import Diagnostic
     from zodiacedge.explain.budget import Budget
-    from zodiacedge.explain.history import Turn
+    from zodiacedge.explain.history import FactChange
     from zodiacedge.explain.proof import Statement
     from zodiacedge.language.ast import Atom, Fact
     from zodiacedge.store.log.record import Entry
@@ -279,16 +279,16 @@ class StoredKnowledgeBase(KnowledgeBase):
     def flush(self) -> None:
         """Flush the log into the table."""
         with self._gate.exclusive():
-            self._flusher.flush(self._store, self._told_flush)
+            self._flusher.flush(self._store, self._reported_flush)
 
-    def _told_flush(self) -> PendingFlush | None:
+    def _reported_flush(self) -> PendingFlush | None:
         """Capture the changes that the table lacks, and report each partition that is written."""
         pending = self._pending_flush()
         if pending is None or self._settings.progress is None:
             return pending
-        return replace(pending, partitions=self._told(pending.partitions, pending.count))
+        return replace(pending, partitions=self._reported(pending.partitions, pending.count))
 
-    def _told(self, partitions: Iterator[ChangedPartition], count: int) -> Iterator[ChangedPartition]:
+    def _reported(self, partitions: Iterator[ChangedPartition], count: int) -> Iterator[ChangedPartition]:
         self._tell("writing the store", 0, count, "partition")
         for done, partition in enumerate(partitions, 1):
             yield partition
@@ -349,7 +349,7 @@ class StoredKnowledgeBase(KnowledgeBase):
     def why_changed(
         self, fact: str | Fact | Atom, *, versions: int = MOST_VERSIONS, budget: Budget | None = None
     ) -> History:
-        """Explain since when a fact is there or not: the versions at which it came and went, and the edits.
+        """Explain since when a fact is there or not: the versions that inserted or deleted it, and the edits.
 
             kb.why_changed("alarm(wt1)")
 
@@ -363,19 +363,21 @@ class StoredKnowledgeBase(KnowledgeBase):
             upto, there = self._version, is_visible(asked, state.lookups(self._settings))
         oldest = self._store.first_version(upto)
         since = max(oldest, upto - given_version(versions))
-        turns: list[Turn] = []
+        changes: list[FactChange] = []
         with self.at(since) as walk:
             for record in self._store.records(since, upto):
                 report = walk._step(record)  # noqa: SLF001 - of this very class
                 inserted, deleted = report.net.facts(lambda predicate: predicate == asked.predicate)
                 if asked in inserted:
-                    turns.append(turn_of(record, walk.explain(asked, budget=budget), came=True))
+                    changes.append(fact_change(record, walk.explain(asked, budget=budget), inserted=True))
                 elif asked in deleted:
                     with self.at(report.version_after - 1) as before:
-                        turns.append(turn_of(record, before.explain(asked, budget=budget), came=False))
-        # A predicate that is unknown now, but was known, has turns.
-        note = "" if turns or there else self._unknown(asked)
-        return History(asked, there, tuple(turns[::-1]), since, upto, since == oldest, note, self.prefixes)
+                        changes.append(
+                            fact_change(record, before.explain(asked, budget=budget), inserted=False)
+                        )
+        # A predicate that is unknown now, but was known, has changes.
+        note = "" if changes or there else self._unknown(asked)
+        return History(asked, there, tuple(changes[::-1]), since, upto, since == oldest, note, self.prefixes)
 
     def _step(self, record: Record) -> ChangeReport:
         """Move a knowledge base that is open at a version to the next one, whose record is given."""

@@ -42,7 +42,7 @@ def command(  # noqa: PLR0913 - one argument per option
     seconds: float,
     on: EngineOptions,
 ) -> None:
-    r"""Say since when a fact of a store is there or not: the versions at which it came and went, and why.
+    r"""Say since when a fact of a store is there or not: the versions that inserted or deleted it, and why.
 
     Each such version is shown with its author, time and message, the rules and facts of the change that
     concern the fact, and the proof that it made or broke.

@@ -14,7 +14,7 @@ A folder imports only folders above it in this table; read them in this order.
     maintain     incremental maintenance: delta queries, Backward/Forward, DRed, strategies
     lookup       lookups by key, for questions about single facts
     prepare      hash sets and indexes for changes after a load
-    held         what a state holds in memory, and what could be given back
+    memory_use   what a state holds in memory, and what could be given back
     state        one version of a knowledge base, and changes of it
     engine       the engine itself: an empty state, and states from scratch
     persistence  states as columns of a store, and back

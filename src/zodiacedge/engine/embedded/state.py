@@ -12,13 +12,13 @@ import numpy as np
 from zodiacedge.engine import state_compare
 from zodiacedge.engine.embedded.evaluate.measure import measure
 from zodiacedge.engine.embedded.evaluate.query import EmbeddedQuery
-from zodiacedge.engine.embedded.held import held
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch, EmbeddedFactDelta, rows_with
 from zodiacedge.engine.embedded.lookup import EmbeddedLookups
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
 from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice, Policy
 from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
 from zodiacedge.engine.embedded.maintain.windows import Windows, next_windows, window_delta
+from zodiacedge.engine.embedded.memory_use import memory_use
 from zodiacedge.engine.embedded.prepare import prepare
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation, by_class
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Batch,
         Dropped,
         FactDelta,
-        Held,
+        MemoryUse,
         Mismatch,
         NodeRun,
         Settings,
@@ -238,9 +238,9 @@ class EmbeddedState:
         micros = self.windows.next_due(self.store)
         return None if micros is None else _EPOCH + timedelta(microseconds=micros)
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[MemoryUse, ...]:
         """Return what the tables, the dictionary and the programs for changes hold."""
-        return tuple(held(self.store, self.node_rules.values()))
+        return tuple(memory_use(self.store, self.node_rules.values()))
 
     def reclaim(self, rules: Mapping[str, Rule]) -> None:
         """Free a part of the terms and of the memory that nothing uses any more."""

@@ -14,7 +14,7 @@ from zodiacedge.engine.spark.compare.digest import digest
 from zodiacedge.engine.spark.evaluate.inputs import inputs_of
 from zodiacedge.engine.spark.ingest.batch import SparkBatch, SparkFactDelta, class_predicate, predicate_counts
 from zodiacedge.engine.spark.lookup.count_distinct import count
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.lookup.table import Selection, frame_of
 from zodiacedge.engine.spark.maintain.propagate import propagate
 from zodiacedge.engine.spark.query import one_task
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Batch,
         Dropped,
         FactDelta,
-        Held,
+        MemoryUse,
         Mismatch,
         NodeRun,
         RanJob,
@@ -127,9 +127,9 @@ class SparkState(SparkVersion):
                 yield Predicate(*relation), facts
 
     @property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> Decoder:
         """The lookup that decodes rows of this version."""
-        return Lookup(self.workspace, self.terms)
+        return Decoder(self.workspace, self.terms)
 
     # Counts.
 
@@ -263,7 +263,7 @@ class SparkState(SparkVersion):
         unchanged = bare.effective_delta(bare.batch(), bare.batch())
         return bare.maintain(rules, graph, unchanged, settings).commit()
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[MemoryUse, ...]:
         """Return nothing: Python and Spark do not tell."""
         return ()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from zodiacedge.errors import counted
-from zodiacedge.explain.forms.history import edit_items, history_headline, turn_headline
+from zodiacedge.explain.forms.history import change_headline, edit_items, history_headline
 from zodiacedge.explain.forms.lines import RuleNames
 from zodiacedge.explain.forms.missing import missing_headline, missing_lines
 from zodiacedge.explain.forms.words import Words
@@ -119,16 +119,19 @@ def _missing(answer: WhyNot, words: Words) -> Cards:
 def _history(answer: History, words: Words) -> Cards:
     kind: Kind = "asked" if answer.there else "fails"
     cards = {0: Card(_text(history_headline(answer, words)), "", (), kind, 0)}
-    for turn in answer.turns[:_MOST]:
-        lines = [f"{sign} {text}" for sign, text in edit_items(turn.edit, words)]
-        if turn.proof is not None:
-            proved = _fact(turn.proof, answer.fact, words, RuleNames(), 0)
-            lines += ["the proof that it made:" if turn.came else "the proof that it broke:", proved.subtitle]
-            lines += [words.atom(fact) for fact in turn.proof.below(answer.fact)]
+    for change in answer.changes[:_MOST]:
+        lines = [f"{sign} {text}" for sign, text in edit_items(change.edit, words)]
+        if change.proof is not None:
+            proved = _fact(change.proof, answer.fact, words, RuleNames(), 0)
+            lines += [
+                "the proof that it made:" if change.inserted else "the proof that it broke:",
+                proved.subtitle,
+            ]
+            lines += [words.atom(fact) for fact in change.proof.below(answer.fact)]
             lines += proved.lines
         level = len(cards)
-        kind = "derived" if turn.came else "rule"
-        cards[level] = Card(_text(turn_headline(turn, words)), "", tuple(lines), kind, level)
+        kind = "derived" if change.inserted else "rule"
+        cards[level] = Card(_text(change_headline(change, words)), "", tuple(lines), kind, level)
     return Cards(cards, {(number - 1, number): False for number in cards if number})
 
 

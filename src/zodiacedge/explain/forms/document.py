@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.explain.forms.outlines import Explained
-    from zodiacedge.explain.history import Edit, Turn
+    from zodiacedge.explain.history import Edit, FactChange
     from zodiacedge.explain.missing import Attempt, Failing, RuleFailure
     from zodiacedge.explain.proof import Premise, Statement, Support, Values
     from zodiacedge.language.ast import Fact, Rule
@@ -243,17 +243,17 @@ def _history(answer: History) -> _Json:
         "there": answer.there,
         "since": answer.since,
         "complete": answer.complete,
-        "turns": [_turn(turn) for turn in answer.turns],
+        "changes": [_change(change) for change in answer.changes],
         "note": answer.note,
     }
 
 
-def _turn(turn: Turn) -> _Json:
+def _change(change: FactChange) -> _Json:
     return {
-        "version": turn.version,
-        "came": turn.came,
-        "edit": _edit(turn.edit),
-        "proof": None if turn.proof is None else _proof(turn.proof),
+        "version": change.version,
+        "inserted": change.inserted,
+        "edit": _edit(change.edit),
+        "proof": None if change.proof is None else _proof(change.proof),
     }
 
 

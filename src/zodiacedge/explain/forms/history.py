@@ -1,4 +1,4 @@
-"""The outline of an answer to "since when": the turns of a fact, each with the edit and the proof."""
+"""The outline of an answer to "since when": the changes of a fact, each with the edit and the proof."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
     from zodiacedge.explain.forms.lines import Kind, RuleNames, Tone
     from zodiacedge.explain.forms.words import Words
-    from zodiacedge.explain.history import Edit, History, Turn
+    from zodiacedge.explain.history import Edit, FactChange, History
 
 
 def history_lines(
     answer: History, words: Words, names: RuleNames, depth: int | None
 ) -> Iterator[OutlineLine]:
-    """Yield the lines; with depth 0, the turns are folded."""
+    """Yield the lines; with depth 0, the changes are folded."""
     there: Kind = "explicit" if answer.there else "fails"
     yield OutlineLine(0, history_headline(answer, words), there, folded=depth == 0)
     if depth == 0:
         return
     if answer.note:
         yield OutlineLine(1, (Piece(abbreviate(answer.note, words.prefixes)),), "note", depth=1)
-    for turn in answer.turns:
-        yield OutlineLine(1, turn_headline(turn, words), "change", depth=1)
-        for sign, text in edit_items(turn.edit, words):
+    for change in answer.changes:
+        yield OutlineLine(1, change_headline(change, words), "change", depth=1)
+        for sign, text in edit_items(change.edit, words):
             tone: Tone = "good" if sign == "+" else "bad"
             yield OutlineLine(2, (Piece(f"{sign} ", tone), code(text)), "change", depth=2)
-        if not turn.edit.direct:
+        if not change.edit.direct:
             yield OutlineLine(2, (quiet("through facts that follow from it"),), "note", depth=2)
-        if turn.proof is not None:
-            title = "the proof that it made" if turn.came else "the proof that it broke"
+        if change.proof is not None:
+            title = "the proof that it made" if change.inserted else "the proof that it broke"
             yield OutlineLine(2, (quiet(title),), "note", depth=2)
-            proof = ProofLines(turn.proof, words, names, turn.version)
+            proof = ProofLines(change.proof, words, names, change.version)
             yield from proof.lines(3, None if depth is None else max(depth - 1, 0), longest=_LONGEST)
 
 
@@ -49,7 +49,7 @@ _LONGEST = 24
 def history_headline(answer: History, words: Words) -> tuple[Piece, ...]:
     """Return whether the fact is there, and since when."""
     fact = code(words.atom(answer.fact))
-    last = answer.turns[0] if answer.turns else None
+    last = answer.changes[0] if answer.changes else None
     if last is None:
         known = f"since version {answer.since}, the first that is known"
         return (fact, Piece(f" is there {known}" if answer.there else f" was never there {known}"))
@@ -58,13 +58,13 @@ def history_headline(answer: History, words: Words) -> tuple[Piece, ...]:
     return (fact, Piece(f" is not there since version {last.version}"))
 
 
-def turn_headline(turn: Turn, words: Words) -> tuple[Piece, ...]:
-    """Return that a fact came or went, when, and by whom."""
-    edit = turn.edit
-    what = Piece("came", "good") if turn.came else Piece("went", "bad")
+def change_headline(change: FactChange, words: Words) -> tuple[Piece, ...]:
+    """Return that a fact was inserted or deleted, when, and by whom."""
+    edit = change.edit
+    what = Piece("inserted", "good") if change.inserted else Piece("deleted", "bad")
     author = f", by {on_one_line(edit.author)}" if edit.author else ""
     stream = f", batch {edit.stream[1]} of stream {edit.stream[0]}" if edit.stream else ""
-    when = words.moment(turn.version, edit.time)
+    when = words.moment(change.version, edit.time)
     why = f": {on_one_line(edit.message)}" if edit.message else ""
     return (what, Piece(f" at {when}"), quiet(f"{author}{stream}{why}"))
 
@@ -82,6 +82,6 @@ def edit_items(edit: Edit, words: Words) -> Iterator[tuple[str, str]]:
 def history_notes(answer: History) -> Iterator[str]:
     """Yield remarks about a history as a whole."""
     if not answer.complete:
-        yield "Not all versions were looked at: it may have come and gone before."
-    elif answer.turns and answer.since:
+        yield "Not all versions were looked at: it may have been inserted and deleted before."
+    elif answer.changes and answer.since:
         yield f"The history is known since version {answer.since}."

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from zodiacedge.fleet.agent.memory import Memory
+    from zodiacedge.fleet.agent.memory import AgentMemory
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.packs.pack import Pack
 
-    Told = Callable[[str], object]
+    Notify = Callable[[str], object]
 
 _MOST_REASONS = 5
 # Codes of packs: a delta that does not fit, and packs that are missing.
@@ -40,10 +40,12 @@ class PackState(NamedTuple):
 class Activation:
     """Brings packs into force in a store, watches their checks, and takes them back."""
 
-    def __init__(self, kb: KnowledgeBase, memory: Memory, folder: Path, probation: float, told: Told) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, memory: AgentMemory, folder: Path, probation: float, notify: Notify
+    ) -> None:
         """Set the store, and the seconds that a pack is on probation."""
         self._kb, self._memory, self._folder = kb, memory, folder
-        self._probation, self._told = probation, told
+        self._probation, self._notify = probation, notify
         self._staged: dict[str, PackState] = {}
         self._said: dict[str, str] = {}
         self._recover()
@@ -200,7 +202,7 @@ class Activation:
         """Tell what happens to a pack, once."""
         if self._said.get(name) != text:
             self._said[name] = text
-            self._told(text)
+            self._notify(text)
 
     def _way_back(self, name: str) -> Path:
         return self._folder / "way-back" / f"{name}.zdelta"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, FleetProblem, StoreProblem, ZodiacError
 from zodiacedge.fleet.agent.activation import Activation
-from zodiacedge.fleet.agent.link import Link
-from zodiacedge.fleet.agent.memory import Memory
-from zodiacedge.fleet.agent.neighbours import Neighbours
+from zodiacedge.fleet.agent.link import HubLink
+from zodiacedge.fleet.agent.memory import AgentMemory
+from zodiacedge.fleet.agent.neighbours import NeighbourFollower
 from zodiacedge.fleet.identity import DeviceKey
 from zodiacedge.fleet.problems import unreachable
 from zodiacedge.fleet.trust.client import Client
@@ -64,17 +64,17 @@ class Agent:
     """The agent of a store."""
 
     def __init__(
-        self, kb: KnowledgeBase, folder: Path, options: AgentOptions, told: Callable[[str], object]
+        self, kb: KnowledgeBase, folder: Path, options: AgentOptions, notify: Callable[[str], object]
     ) -> None:
         """Start with what the folder of the agent remembers; the first start enrols the device."""
-        self.kb, self.options, self._told = kb, options, told
+        self.kb, self.options, self._notify = kb, options, notify
         self.folder = folder
-        self.memory = Memory.load(folder / "memory.json")
-        self._link = Link(options.hub, DeviceKey(folder / "device.key"))
+        self.memory = AgentMemory.load(folder / "memory.json")
+        self._link = HubLink(options.hub, DeviceKey(folder / "device.key"))
         self._enrol(folder)
         root = (folder / "root.json").read_bytes()
         self._client = Client(folder / "trust", root, [self._link.base])
-        self.activation = Activation(kb, self.memory, folder, options.probation, told)
+        self.activation = Activation(kb, self.memory, folder, options.probation, notify)
         self._assigned: dict[str, int] | None = None
         self._sent: object = None
         self._sent_at = 0.0
@@ -83,13 +83,13 @@ class Agent:
         """The problems of the last try."""
         self._unheard: FleetProblem | None = None
         """Why the hub cannot be listened to; None if it can."""
-        self._told_of: list[str] = []
+        self._reported: list[str] = []
         self._next_try = 0.0
         self._news = threading.Event()
         self._news.set()
         self._version = 0
         self._ended = threading.Event()
-        self.neighbours = Neighbours(kb, folder / "neighbours.json", options.silence, told)
+        self.neighbours = NeighbourFollower(kb, folder / "neighbours.json", options.silence, notify)
         self._listener = threading.Thread(target=self._listen, name="zodiac-agent-news", daemon=True)
         self._listener.start()
 
@@ -147,7 +147,7 @@ class Agent:
         self._link.enrol(name, options.code, folder / "root.json")
         self.memory.name, self.memory.sequence = name, 0
         self.memory.save()
-        self._told(f"enrolled as {name}")
+        self._notify(f"enrolled as {name}")
 
     def _needs(self) -> list[str]:
         """Return the packs that the rules of the device need, or needed until a short time ago."""
@@ -220,9 +220,9 @@ class Agent:
             found = problem.diagnostics[0] if isinstance(problem, ZodiacError) else None
             texts.append(f"{found.code}: {found.message}" if found else str(problem))
         for text in texts:
-            if text not in self._told_of:
-                self._told(text)
-        self._told_of = texts
+            if text not in self._reported:
+                self._notify(text)
+        self._reported = texts
 
     def _listen(self) -> None:
         """Wait for news of the hub, again and again."""

@@ -23,7 +23,7 @@ _MOST = 1 << 18
 _NEWS_SECONDS = 40.0
 
 
-class Link:
+class HubLink:
     """The way to a hub."""
 
     def __init__(self, base: str, key: DeviceKey) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Memory:
+class AgentMemory:
     """The memory of an agent."""
 
     path: Path
@@ -42,7 +42,7 @@ class Memory:
     """Since when nothing new could be believed; 0 if it could."""
 
     @classmethod
-    def load(cls, path: Path) -> Memory:
+    def load(cls, path: Path) -> AgentMemory:
         """Load the memory, empty if there is none."""
         try:
             document = json.loads(path.read_bytes())

@@ -40,12 +40,14 @@ class Neighbour(NamedTuple):
     predicates: frozenset[str]
 
 
-class Neighbours:
+class NeighbourFollower:
     """Follows the neighbours that the facts of the device name, each in a thread."""
 
-    def __init__(self, kb: KnowledgeBase, file: Path, silence: float, told: Callable[[str], object]) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, file: Path, silence: float, notify: Callable[[str], object]
+    ) -> None:
         """Note in a file which facts are whose; a neighbour may be silent for some seconds."""
-        self._kb, self._file, self._silence, self._told = kb, file, silence, told
+        self._kb, self._file, self._silence, self._notify = kb, file, silence, notify
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._whose: dict[str, list[str]] = json.loads(file.read_bytes()) if file.exists() else {}
@@ -69,7 +71,7 @@ class Neighbours:
                 self._heard[name] = now
                 threading.Thread(target=self._follow, args=(name,), daemon=True).start()
             elif now - self._heard[name] > self._silence and self._whose.get(name):
-                self._told(f"the neighbour {name} is silent: its facts are gone")
+                self._notify(f"the neighbour {name} is silent: its facts are gone")
                 self._replace(name, set())
         for name in {*self._followed} - named.keys():
             del self._followed[name]

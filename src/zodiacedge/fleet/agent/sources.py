@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
-    Told = Callable[[str], object]
+    Notify = Callable[[str], object]
 
 _MOST_BODY = 1 << 20
 
@@ -26,13 +26,13 @@ def take(kb: KnowledgeBase, text: str, source: str) -> int:
     return change.report.facts_added
 
 
-def follow_lines(kb: KnowledgeBase, stream: IO[str], told: Told) -> threading.Thread:
+def follow_lines(kb: KnowledgeBase, stream: IO[str], notify: Notify) -> threading.Thread:
     """Take each line of a stream, in a thread that ends with the stream."""
 
     def run() -> None:
         for line in stream:
             if line.strip():
-                _take_or_tell(kb, line, "standard input", told)
+                _take_or_notify(kb, line, "standard input", notify)
 
     thread = threading.Thread(target=run, name="zodiac-agent-lines", daemon=True)
     thread.start()
@@ -44,10 +44,10 @@ class HttpSource(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, kb: KnowledgeBase, port: int, told: Told) -> None:
+    def __init__(self, kb: KnowledgeBase, port: int, notify: Notify) -> None:
         """Listen on the loopback address only."""
         super().__init__(("127.0.0.1", port), _Handler)
-        self.kb, self.told = kb, told
+        self.kb, self.notify = kb, notify
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
         self._thread.start()
 
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
 class MqttSource:
     """Takes the messages of a topic of an MQTT broker."""
 
-    def __init__(self, kb: KnowledgeBase, address: str, told: Told) -> None:
+    def __init__(self, kb: KnowledgeBase, address: str, notify: Notify) -> None:
         """Subscribe to `HOST:PORT/TOPIC`; a connection that breaks is made again."""
         from paho.mqtt.client import Client  # noqa: PLC0415 - of an extra
         from paho.mqtt.enums import CallbackAPIVersion  # noqa: PLC0415 - of an extra
@@ -102,8 +102,8 @@ class MqttSource:
             raise FleetProblem(Diagnostic("F009", f"{address} is no address of a topic", note))
         self._client = Client(CallbackAPIVersion.VERSION2)
         self._client.on_connect = lambda client, *_: client.subscribe(topic, qos=1)
-        self._client.on_message = lambda _client, _data, message: _take_or_tell(
-            kb, message.payload.decode(errors="replace"), "MQTT", told
+        self._client.on_message = lambda _client, _data, message: _take_or_notify(
+            kb, message.payload.decode(errors="replace"), "MQTT", notify
         )
         self._client.connect_async(host, int(port or "1883"))
         self._client.loop_start()
@@ -114,9 +114,9 @@ class MqttSource:
         self._client.loop_stop()
 
 
-def _take_or_tell(kb: KnowledgeBase, text: str, source: str, told: Told) -> None:
+def _take_or_notify(kb: KnowledgeBase, text: str, source: str, notify: Notify) -> None:
     try:
         take(kb, text, source)
     except ZodiacError as problem:
         found = problem.diagnostics[0]
-        told(f"a reading from {source} is refused: {found.code}: {found.message}")
+        notify(f"a reading from {source} is refused: {found.code}: {found.message}")

@@ -1,4 +1,4 @@
-"""The hub: which device runs which pack, decided by rules, and told to devices.
+"""The hub: which device runs which pack, decided by rules, and served to devices.
 
 assign.rules  the program that decides, unless an operator has another one
 codes         codes that enrol a device once

@@ -44,13 +44,13 @@ _BAD, _FORBIDDEN, _LARGE = 400, 403, 413
 class Hub:
     """A hub in a folder, as an application of Starlette."""
 
-    def __init__(self, folder: Path, online: CryptoSigner, told: Callable[[ZodiacError], object]) -> None:
-        """Open the folder of a hub; `told` is called with what cannot be taken of an operator's files."""
+    def __init__(self, folder: Path, online: CryptoSigner, notify: Callable[[ZodiacError], object]) -> None:
+        """Open the folder of a hub; `notify` is called with the problems of files that an operator wrote."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news: dict[str, asyncio.Event] = {}
         self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
         self.state = HubState(folder, online, self._changed)
-        self._watch = Watch(self.state, told)
+        self._watch = Watch(self.state, notify)
         repository = self.state.repository.path
         self.app = Starlette(
             routes=[

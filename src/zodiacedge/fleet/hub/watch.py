@@ -23,10 +23,10 @@ _RENEW_SECONDS = 600.0
 class Watch:
     """A thread that looks at the folders of a hub."""
 
-    def __init__(self, state: HubState, told: Callable[[ZodiacError], object]) -> None:
-        """Start; what an operator wrote and cannot be taken is told."""
+    def __init__(self, state: HubState, notify: Callable[[ZodiacError], object]) -> None:
+        """Start; `notify` is called with the problems of files that an operator wrote."""
         self._state = state
-        self._told = told
+        self._notify = notify
         self._ended = threading.Event()
         self._seen: dict[Path, object] = {}
         self._renewed = 0.0
@@ -53,7 +53,7 @@ class Watch:
                 self._renewed = time.monotonic()
         except ZodiacError as problem:
             _LOGGER.warning("%s", problem)
-            self._told(problem)
+            self._notify(problem)
 
     def _run(self) -> None:
         while not self._ended.wait(_SECONDS):

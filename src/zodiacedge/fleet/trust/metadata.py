@@ -86,7 +86,7 @@ def signed_bytes(signed: _Signed, signers: Sequence[Signer], lifetime: timedelta
     return metadata.to_bytes(JSONSerializer(compact=True))
 
 
-class Folder:
+class MetadataFolder:
     """The signed files of a repository: `N.role.json`, and `timestamp.json`."""
 
     def __init__(self, path: Path) -> None:

@@ -34,7 +34,7 @@ from zodiacedge.fleet.trust.keys import NAMES, ONLINE, PACKS, ROOT, has_key, key
 from zodiacedge.fleet.trust.metadata import (
     ASSIGNMENT,
     LIFETIMES,
-    Folder,
+    MetadataFolder,
     delta_path,
     device_path,
     pack_at,
@@ -64,7 +64,7 @@ class Repository:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Use a folder, which may not hold a repository yet."""
         self.path = Path(folder)
-        self.metadata = Folder(self.path / "metadata")
+        self.metadata = MetadataFolder(self.path / "metadata")
 
     def refuse_if_there(self) -> None:
         """Raise if the folder holds a repository."""

@@ -78,7 +78,7 @@ class ChangedFacts(AbstractSet[Fact]):
         """Return the facts as a set."""
         return repr(self._facts)
 
-    def __call__(self, predicate: str | IRI | Predicate, **columns: object) -> ChangedRows:
+    def __call__(self, predicate: str | IRI | Predicate, **columns: object) -> ChangedTable:
         """Return the facts of a predicate as a table.
 
         Args:
@@ -88,10 +88,10 @@ class ChangedFacts(AbstractSet[Fact]):
         """
         known = {*self._known()}.union(*self._net.counts())
         found = predicate_of(predicate, known, self._prefixes, len(columns))
-        return ChangedRows(self._net, found, columns_for(found, columns), inserted=self._inserted)
+        return ChangedTable(self._net, found, columns_for(found, columns), inserted=self._inserted)
 
 
-class ChangedRows:
+class ChangedTable:
     """The facts of one predicate that a change inserted or deleted, as a table."""
 
     def __init__(

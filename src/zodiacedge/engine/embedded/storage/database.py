@@ -101,7 +101,7 @@ class FactTables(ABC):
         return [TableView(segment.tables[r], r.member_of) for r in relations if r in segment.tables]
 
 
-class Snapshot(FactTables):
+class InputTables(FactTables):
     """The tables that a node reads while it is evaluated."""
 
     def __init__(self, terms: TermSpace, tables: Mapping[Relation, Sequence[Table]]) -> None:

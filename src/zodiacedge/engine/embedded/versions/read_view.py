@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
-from zodiacedge.engine.embedded.storage.database import Database, Snapshot
+from zodiacedge.engine.embedded.storage.database import Database, InputTables
 from zodiacedge.engine.embedded.storage.overlay import Overlay, OverlayTable
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, as_pairs, is_any_class
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
@@ -226,14 +226,14 @@ class ReadView:
         gains = self._in_use.get(id(segment))
         return ({}, {}) if gains is None else (gains.tables, gains.aggregate_rows)
 
-    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> Snapshot:
+    def snapshot(self, atoms: Iterable[Atom], own: Segment | None) -> InputTables:
         """Return the tables that atoms read, in the next version, without those of one segment."""
         tables: dict[Relation, list[Table]] = {}
         for atom in atoms:
             for relation in self.relations(atom):
                 if relation not in tables:
                     tables[relation] = self._current(relation, own)
-        return Snapshot(self.store.terms, tables)
+        return InputTables(self.store.terms, tables)
 
     def _current(self, relation: Relation, own: Segment | None) -> list[Table]:
         """Return the tables of a relation in the next version, with the overlays of those that have one."""

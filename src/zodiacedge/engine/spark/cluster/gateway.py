@@ -66,10 +66,10 @@ def _process(settings: Mapping[str, str], connection: Path) -> subprocess.Popen[
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
     command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    told = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
+    variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
     # Java ends when its standard input does, that is, with this process. Ctrl-C does not reach its group.
     return subprocess.Popen(  # noqa: S603 - Spark's own program
-        command, stdin=subprocess.PIPE, env={**os.environ, **told}, process_group=0
+        command, stdin=subprocess.PIPE, env={**os.environ, **variables}, process_group=0
     )
 
 

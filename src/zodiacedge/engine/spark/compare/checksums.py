@@ -16,7 +16,7 @@ import numpy as np
 from zodiacedge.engine.api import Mismatch
 from zodiacedge.engine.embedded.storage.row_algebra import row_hashes
 from zodiacedge.engine.spark.ingest.batch import class_predicate
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
     ShuffleInput,
@@ -84,7 +84,7 @@ def mismatches(
         for relation in dict.fromkeys(pair.relation for pair in different)
     ]
     pairs = [*visible, *(pair for pair in different if pair.node in wanted)]
-    lookup = Lookup(workspace, ours.terms.with_files(*theirs.terms.parts))
+    lookup = Decoder(workspace, ours.terms.with_files(*theirs.terms.parts))
     for pair, differences in zip(pairs, _compare_rows(workspace, pairs, yield_point), strict=True):
         yield from _named(pair, differences, lookup)
 
@@ -109,7 +109,7 @@ def _different_owners(ours: SparkVersion, theirs: SparkVersion, yield_point: Yie
     return _different(ours.workspace, pairs, yield_point)
 
 
-def _named(pair: _Pair, differences: Mapping[int, _Difference], lookup: Lookup) -> Iterator[Mismatch]:
+def _named(pair: _Pair, differences: Mapping[int, _Difference], lookup: Decoder) -> Iterator[Mismatch]:
     """Yield differences by predicate: classes that are no IRIs are one predicate together."""
     predicates: dict[Predicate, _Difference] = {}
     names = lookup.decode(differences) if pair.relation.typed else {}

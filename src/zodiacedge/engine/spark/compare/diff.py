@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.compare.checksums import mismatched_relations
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.maintain.net_change import changes_between
 from zodiacedge.engine.yield_point import ALONE
 
@@ -23,7 +23,7 @@ def diff(before: SparkVersion, after: SparkVersion) -> tuple[frozenset[Fact], fr
     terms = before.terms.with_files(*after.terms.parts)
     wanted = dict.fromkeys(relations)
     sides = changes_between(after.workspace, before.owners, after.owners, wanted, terms)
-    lookup = Lookup(after.workspace, terms)
+    lookup = Decoder(after.workspace, terms)
     inserted, deleted = (
         frozenset(fact for relation, content in side.items() for fact in lookup.facts(relation, [content]))
         for side in sides

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
-from zodiacedge.engine.spark.lookup.decode import Lookup, facts_of
+from zodiacedge.engine.spark.lookup.decode import Decoder, facts_of
 from zodiacedge.engine.spark.storage.bin_packing import groups, tasks_for
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
@@ -74,7 +74,7 @@ def digest(
         _SumTask(tuple(group), terms, workspace.hashing) for group in groups(small, lambda o: o.rows, count)
     ]
     sums = workspace.jobs.each(_sum, tasks, _WHY, yield_point) if tasks else []
-    lookup = Lookup(workspace, terms)
+    lookup = Decoder(workspace, terms)
     for o in large:
         frame = lookup.readable(o.relation, o.contents)
         sums += workspace.jobs.each_partition(partial(_sum_partition, o.relation), frame, _WHY, yield_point)

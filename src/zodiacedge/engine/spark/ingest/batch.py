@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
 from zodiacedge.engine.spark.ingest import fact_delta
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.lookup.row_filter import RowFilter
 from zodiacedge.engine.spark.storage.compaction import compacted, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
@@ -276,10 +276,10 @@ class SparkFactDelta:
         relation = Relation.of(atom)
         keys = self.workspace.keys(mentioned((atom,)))
         row_filter = RowFilter.of(atom, keys, typed=relation.typed)
-        return Lookup(self.workspace, self.terms).facts(
+        return Decoder(self.workspace, self.terms).facts(
             relation, [self.after.content(relation)], row_filter, most
         )
 
     def holds(self, term: Term) -> bool:
         """Whether an explicit fact after the change has this term as an argument."""
-        return Lookup(self.workspace, self.terms).holds(term, self.after)
+        return Decoder(self.workspace, self.terms).holds(term, self.after)

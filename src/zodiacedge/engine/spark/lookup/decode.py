@@ -47,7 +47,7 @@ _MOST_TERMS = 200_000
 
 
 @dataclass(frozen=True)
-class Lookup:
+class Decoder:
     """A reader of rows that decodes their terms."""
 
     workspace: Workspace

@@ -14,7 +14,7 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.evaluate.answer_table import TYPED_KINDS, columns_of_ids
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.storage.files import TYPED, Relation
 from zodiacedge.engine.spark.storage.terms import enter_rows
@@ -66,7 +66,7 @@ def frame_of(
     session: SparkSession,
 ) -> DataFrame:
     """Return the distinct rows of a selection in some files, with the columns of a mapping."""
-    workspace, lookup = version.workspace, Lookup(version.workspace, version.terms)
+    workspace, lookup = version.workspace, Decoder(version.workspace, version.terms)
     relation, row_filter = selection.relation, selection.row_filter
     matching = [content for content in contents if row_filter.held(content)]
     names = [argument.name for argument in mapping.arguments]

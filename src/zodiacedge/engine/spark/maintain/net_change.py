@@ -20,7 +20,7 @@ from zodiacedge.engine.spark.evaluate.embedded_task import (
 )
 from zodiacedge.engine.spark.evaluate.inputs import Wanted, inputs_for, want
 from zodiacedge.engine.spark.ingest.batch import class_predicate, predicate_counts
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.lookup.table import Selection, frame_of
 from zodiacedge.engine.spark.maintain import slice_search
@@ -97,7 +97,7 @@ class SparkNetChange:
         return frame_of(self.after, selection, [content], mapping, session)
 
     def _listed(self, side: RelationFiles, wanted: Callable[[Predicate], bool] | None) -> frozenset[Fact]:
-        lookup = Lookup(self.after.workspace, self.after.terms)
+        lookup = Decoder(self.after.workspace, self.after.terms)
         return frozenset(
             fact
             for relation, content in side.items()

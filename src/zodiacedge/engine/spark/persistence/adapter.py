@@ -11,7 +11,7 @@ from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, Par
 from zodiacedge.engine.spark.ingest.batch import BatchFiles, class_predicate
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
-from zodiacedge.engine.spark.persistence.files import Held, Holder, Loaded, Loading, ReadableRows
+from zodiacedge.engine.spark.persistence.files import Holder, HolderRows, Loaded, Loading, ReadableRows
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.bin_packing import groups
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
@@ -45,7 +45,7 @@ _REWRITTEN = 50_000
 class Signature:
     """The rows of a holder, and its files that have rows of the partition."""
 
-    held: Held
+    held: HolderRows
     layers: Layers
 
 
@@ -116,7 +116,10 @@ class SparkPersistence:
     ) -> tuple[Iterable[tuple[PartitionKey, pa.Table | PartitionFile]], ...]:
         """Return the inserted and the deleted explicit facts: as tables, or as files if they are many."""
         sides = [
-            [Held(Holder("explicit", _EXPLICIT, relation), content) for relation, content in side.items()]
+            [
+                HolderRows(Holder("explicit", _EXPLICIT, relation), content)
+                for relation, content in side.items()
+            ]
             for side in (fact_delta.effective_delta.inserted, fact_delta.effective_delta.deleted)
         ]
         workspace, terms = fact_delta.workspace, fact_delta.terms
@@ -130,12 +133,12 @@ class SparkPersistence:
         for owner, segment in ((_EXPLICIT, state.explicit_files), *state.segments.items()):
             kind: Kind = "derived" if owner else "explicit"
             for relation, content in segment.contents.items():
-                held = Held(Holder(kind, owner, relation), content)
+                held = HolderRows(Holder(kind, owner, relation), content)
                 signatures |= _by_class(state, held) if relation.typed else _single(held)
             for rule, content in segment.aggregate_rows.items():
                 # A store names the rows of an aggregate after its rule.
                 relation = Relation(rule, Relation.of_rows(rules[rule].aggregate).arity)
-                signatures |= _single(Held(Holder("aggregate", owner, relation), content))
+                signatures |= _single(HolderRows(Holder("aggregate", owner, relation), content))
         return signatures
 
     def changed_partitions(
@@ -169,7 +172,7 @@ class SparkPersistence:
             else:
                 wanted[source] = (wanted.get(source) or set()) | held.classes
         wanted_rows = [
-            Held(holder, SignedFiles(layers), None if classes is None else frozenset(classes))
+            HolderRows(holder, SignedFiles(layers), None if classes is None else frozenset(classes))
             for (holder, layers), classes in wanted.items()
         ]
         files: dict[PartitionKey, list[PartitionFile]] = {}
@@ -208,12 +211,12 @@ def _checked(loaded: list[Loaded]) -> list[Loaded]:
 
 
 def _written(
-    workspace: Workspace, held: Sequence[Held], terms: TermFiles, write: PartitionWriter
+    workspace: Workspace, held: Sequence[HolderRows], terms: TermFiles, write: PartitionWriter
 ) -> list[tuple[PartitionKey, PartitionFile]]:
     """Write rows as files: few on the driver, more by tasks, and too many for a task by a plan."""
     options = workspace.options
-    small: list[Held] = []
-    large: list[Held] = []
+    small: list[HolderRows] = []
+    large: list[HolderRows] = []
     for owned in held:
         # A proposition has no terms that a plan could join it with.
         fits = owned.rows <= options.gather_rows or not owned.holder.relation.arity
@@ -251,14 +254,14 @@ def _segment(
     return Segment(derived, aggregate_rows)
 
 
-def _single(held: Held) -> dict[PartitionKey, Signature]:
+def _single(held: HolderRows) -> dict[PartitionKey, Signature]:
     if not held.content.rows:
         return {}
     kind, owner, relation = held.holder
     return {PartitionKey(kind, owner, *relation): Signature(held, held.content.layers)}
 
 
-def _by_class(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
+def _by_class(state: SparkState, held: HolderRows) -> dict[PartitionKey, Signature]:
     """Return a partition for each class that is an IRI, and one for all other classes."""
     kind, owner, _ = held.holder
     content = held.content
@@ -269,5 +272,5 @@ def _by_class(state: SparkState, held: Held) -> dict[PartitionKey, Signature]:
     signatures = {}
     for key, classes in grouped.items():
         layers = tuple(layer for layer in content.layers if classes & layer[1].classes.keys())
-        signatures[key] = Signature(Held(held.holder, content, frozenset(classes)), layers)
+        signatures[key] = Signature(HolderRows(held.holder, content, frozenset(classes)), layers)
     return signatures

@@ -60,7 +60,7 @@ class Holder(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Held:
+class HolderRows:
     """Rows of a holder: all, or for `rdf:type` those of some classes."""
 
     holder: Holder
@@ -143,7 +143,7 @@ def _loaded(loading: Loading) -> Loaded:
 class ReadableRows:
     """Rows of fingerprints as tables of readable terms."""
 
-    held: tuple[Held, ...]
+    held: tuple[HolderRows, ...]
     terms: TermFiles
     hashing: Hashing = field(default_factory=Hashing)
 
@@ -182,7 +182,9 @@ def partitions_of(holder: Holder, rows: Ids, terms: TableTerms) -> Iterator[tupl
         yield key, pa.concat_tables(tables)
 
 
-def write_by_plan(workspace: Workspace, held: Held, terms: TermFiles, write: PartitionWriter) -> Written:
+def write_by_plan(
+    workspace: Workspace, held: HolderRows, terms: TermFiles, write: PartitionWriter
+) -> Written:
     """Write rows that are too many for one task: Spark joins them with their terms."""
     relation = held.holder.relation
     frame = Frames(workspace).content(relation, held.content)

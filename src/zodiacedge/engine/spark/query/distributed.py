@@ -8,7 +8,7 @@ from zodiacedge.engine.api import Answer
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.spark.evaluate.seminaive import Node, Setting
 from zodiacedge.engine.spark.ingest.batch import SparkBatch
-from zodiacedge.engine.spark.lookup.decode import Lookup
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
@@ -72,6 +72,6 @@ class DistributedQuery:
         new_terms = TermFiles(result.terms.parts[len(terms.parts) :])
         merged(workspace, new_terms, terms, self._settings.yield_point)
         relation = Relation(_ANSWERS, len(query.columns))
-        facts = Lookup(workspace, result.terms).facts(relation, result.contents.values(), most=query.limit)
+        facts = Decoder(workspace, result.terms).facts(relation, result.contents.values(), most=query.limit)
         answers = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(answers), result.dropped.get(""))

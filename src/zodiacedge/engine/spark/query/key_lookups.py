@@ -15,7 +15,7 @@ from zodiacedge.engine.reference import ReferenceMaterialisation
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import evaluate
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError
-from zodiacedge.engine.spark.lookup.decode import Lookup as Decoder
+from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles, held
 from zodiacedge.language.ast import Atom, Binding, Fact, Negation, Query, Variable, variables
 

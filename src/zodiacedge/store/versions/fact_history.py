@@ -1,4 +1,4 @@
-"""The history of single facts in the log: who stated explicit facts, and when a fact came and went."""
+"""The history of single facts in the log: who stated explicit facts, and which versions changed a fact."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from zodiacedge.explain.history import Turn
+from zodiacedge.explain.history import FactChange
 from zodiacedge.explain.proof import Statement
 from zodiacedge.explain.why_changed import Touched, touching
 from zodiacedge.store.log.record import read_entry
@@ -59,18 +59,18 @@ class Statements:
         return {fact: self._stated[fact] for fact in facts if fact in self._stated}
 
 
-def turn_of(record: Record, proof: Proof, *, came: bool) -> Turn:
-    """Return the turn that the change of a record is for a fact.
+def fact_change(record: Record, proof: Proof, *, inserted: bool) -> FactChange:
+    """Return what the change of a record is for a fact.
 
     Args:
         record: The record of the version.
         proof: The proof that it made, or the one that it broke.
-        came: Whether the fact came.
+        inserted: Whether the fact was inserted.
     """
     entry = read_entry(record)
     added, removed = rules_of(entry.rules_added), rules_of(entry.rules_removed)
     touched = Touched(added, removed, _facts(record))
-    edit = touching(touched, proof, came=came)
+    edit = touching(touched, proof, inserted=inserted)
     edit = replace(
         edit,
         version=entry.version,
@@ -81,7 +81,7 @@ def turn_of(record: Record, proof: Proof, *, came: bool) -> Turn:
         all_facts_added=entry.facts_added,
         all_facts_removed=entry.facts_removed,
     )
-    return Turn(entry.version, came, edit, proof)
+    return FactChange(entry.version, inserted, edit, proof)
 
 
 def moment_of(entry: Entry) -> datetime | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zodiacedge.engine.api import Held
+from zodiacedge.engine.api import MemoryUse
 from zodiacedge.engine.embedded.expressions.host_functions import HostFunction
 
 if TYPE_CHECKING:
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.table import Table
 
 
-def held(store: Database, profiles: Iterable[NodeRules]) -> Iterator[Held]:
+def memory_use(store: Database, profiles: Iterable[NodeRules]) -> Iterator[MemoryUse]:
     """Yield what a database holds, and the programs that are kept for its changes."""
     dictionary, reclamation = store.dictionary, store.reclamation
     used = max(dictionary.used, 1)
     # Terms that may be unused, at the mean size of a term.
     unused = min(reclamation.unused, used) * (dictionary.nbytes - dictionary.wasted) // used
-    yield Held("terms", dictionary.used, dictionary.nbytes, dictionary.wasted + unused)
+    yield MemoryUse("terms", dictionary.used, dictionary.nbytes, dictionary.wasted + unused)
     segments = (store.explicit, *store.segments.values())
     tables = [table for segment in segments for table in segment.every_table()]
     yield _rows("rows", tables)
-    yield Held("indexes", sum(_indexes(table) for table in tables), sum(t.nbytes[1] for t in tables), 0)
+    yield MemoryUse("indexes", sum(_indexes(table) for table in tables), sum(t.nbytes[1] for t in tables), 0)
     overlays = [
         table
         for segment in segments
@@ -40,20 +40,20 @@ def held(store: Database, profiles: Iterable[NodeRules]) -> Iterator[Held]:
     yield _buffers("results of functions", [table for one in functions for table in (one.known, one.wanted)])
 
 
-def _rows(name: str, tables: Iterable[Table]) -> Held:
+def _rows(name: str, tables: Iterable[Table]) -> MemoryUse:
     """Return the rows of tables, and the room that they have for more."""
     tables = list(tables)
     rows = sum(map(len, tables))
     size = sum(table.nbytes[0] for table in tables)
     unused = sum((table.capacity - len(table)) * table.arity * 4 for table in tables)
-    return Held(name, rows, size, unused)
+    return MemoryUse(name, rows, size, unused)
 
 
-def _buffers(name: str, tables: Iterable[Table]) -> Held:
+def _buffers(name: str, tables: Iterable[Table]) -> MemoryUse:
     """Return tables that are empty between changes, or that could be."""
     tables = list(tables)
     size = sum(sum(table.nbytes) for table in tables)
-    return Held(name, sum(map(len, tables)), size, size)
+    return MemoryUse(name, sum(map(len, tables)), size, size)
 
 
 def _indexes(table: Table) -> int:
