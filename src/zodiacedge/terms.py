@@ -73,7 +73,6 @@ _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 # A column in braces, in a template of terms.
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 _TERM_TYPES = "use str, int, float, bool, datetime, date, timedelta, or ze.iri('…') for a name"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from explain.checker import Facts, problems
 from strategies import keyed
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.reference import ReferenceMaterialisation
 from zodiacedge.explain.budget import Budget
-from zodiacedge.explain.check import Facts, problems
 from zodiacedge.language.ast import Atom, Fact, Query, Variable, variables
 from zodiacedge.language.safety import analyse
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from explain.checker import Facts, problems
 from explain.proving import checked
 from strategies import keyed
-from zodiacedge.explain.check import Facts, problems
 from zodiacedge.explain.proof import (
     AggregatePremise,
     BindingPremise,

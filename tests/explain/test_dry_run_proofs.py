@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from explain.checker import Facts, problems
 from maintenance.test_random_sessions import changes_of
 from strategies import Seeded, keyed, random_session
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.errors import ZodiacError
-from zodiacedge.explain.check import Facts, problems
 from zodiacedge.explain.missing import BodyFails
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.kb.preview.samples import preview_of

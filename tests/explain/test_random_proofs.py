@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from explain.checker import Facts, problems
 from explain.proving import least_heights, patience
 from maintenance.test_random_sessions import changes_of
 from strategies import Seeded, keyed, random_program, random_session
@@ -12,7 +13,6 @@ from zodiacedge.engine.api import Engine, Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError
-from zodiacedge.explain.check import Facts, problems
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 

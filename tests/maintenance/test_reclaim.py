@@ -45,9 +45,15 @@ def database(kb: KnowledgeBase) -> Database:
     return state.store
 
 
+def insist(kb: KnowledgeBase, part: int = 1 << 62) -> None:
+    """Let cycles run all the time, with so much work in each step; by default a whole one."""
+    reclamation = database(kb).reclamation
+    reclamation._least, reclamation._part = 0, part
+
+
 def insisting(engine: EmbeddedEngine, part: int) -> KnowledgeBase:
     kb = KnowledgeBase(engine, Settings())
-    database(kb).reclamation.insist(part)
+    insist(kb, part)
     return kb
 
 
@@ -287,7 +293,7 @@ def test_readers_in_threads_see_their_own_terms() -> None:
 
 def test_a_flush_writes_the_terms_that_it_has_captured(tmp_path: Path) -> None:
     with open_kb(tmp_path / "s", create=True) as kb:
-        database(kb).reclamation.insist()
+        insist(kb)
         kb.store.flush_bytes = 2000
         for step in range(60):
             kb.apply(Change(add_facts=noise(step), remove_facts=noise(step - 1)))

@@ -15,6 +15,5 @@ premises        the premises of a step, with values filled in
 why_not         the search for what a rule lacks
 explainer       questions about one version, and their answers
 why_changed     which part of an edit made a proof, or broke it
-check           a checker of proofs on the reference evaluator
 forms           answers as text, Markdown, HTML, SVG and JSON
 """

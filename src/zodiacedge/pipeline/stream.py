@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
 
 _LOGGER = logging.getLogger(__name__)
-FORMATS = tuple(form.value for form in Format)
 _NAME_DIGITS = 16
 
 

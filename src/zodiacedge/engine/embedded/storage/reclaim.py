@@ -34,7 +34,6 @@ _PER_WRITTEN = 8
 _PER_FREED = 16
 _PER_RULE = 16
 _SWEPT = 4096
-_ENDLESS = 1 << 62
 # A cycle comes at most so many times as late as usual.
 _LONGEST = 8
 # A cycle begins when so many terms may be unused: at least these, a share of all terms, a share of all ids.
@@ -77,10 +76,6 @@ class Reclamation:
         self._rules: list[tuple[str, Rule]] = []
         self._constants: dict[str, frozenset[Term]] = {}
         self._swept = self._sweep_end = 0
-
-    def insist(self, part: int = _ENDLESS) -> None:
-        """Run cycles all the time, with so much work in each step, as tests do; by default a whole one."""
-        self._least, self._part = 0, part
 
     @property
     def unused(self) -> int:
