@@ -1,11 +1,12 @@
-"""The list of decisions names every decision, with its title, and no number is left out."""
+"""The list of decisions and the site name every decision, with its title, and no number is left out."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-DECISIONS = Path(__file__).resolve().parents[2] / "docs" / "decisions"
+ROOT = Path(__file__).resolve().parents[2]
+DECISIONS = ROOT / "docs" / "decisions"
 
 
 def test_the_list_has_every_decision_under_its_title() -> None:
@@ -17,3 +18,8 @@ def test_the_list_has_every_decision_under_its_title() -> None:
     assert [f"# {number}: {title}" for number, _, title in listed] == headings
     assert [file for _, file, _ in listed] == [path.name for path in files]
     assert [int(number) for number, _, _ in listed] == list(range(1, len(files) + 1))
+
+
+def test_the_site_has_a_page_for_every_decision() -> None:
+    pages = re.findall(r"- decisions/(0.*\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+    assert pages == sorted(path.name for path in DECISIONS.glob("0*.md"))
