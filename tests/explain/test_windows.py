@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.explain.check import Facts, problems
+from explain.checker import Facts, problems
 from zodiacedge.explain.missing import BodyFails, PresentFact
 from zodiacedge.language.windows import at_time
 

@@ -21,5 +21,5 @@ def test_the_list_has_every_decision_under_its_title() -> None:
 
 
 def test_the_site_has_a_page_for_every_decision() -> None:
-    pages = re.findall(r"- decisions/(0.*\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+    pages = re.findall(r"- decisions/(0.*\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert pages == sorted(path.name for path in DECISIONS.glob("0*.md"))
