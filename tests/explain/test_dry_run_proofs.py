@@ -94,5 +94,5 @@ def test_reasons_are_clipped_as_they_are_shown() -> None:
         c.add_rules(f"@prefix f: <{base}> . f:reading(f:wt1, 90) .")
     report = kb.dry_run(add_rules="r1: f:alarm(X) :- f:reading(X, V), V > 80 .")
     (sample,) = preview_of(kb, report, 2).samples
-    assert sample.told(report.prefixes) == "by r1 from f:reading(f:wt1, 90), V > 80: 90 > 80"
-    assert sample.told({}).endswith("…")
+    assert sample.clipped_reason(report.prefixes) == "by r1 from f:reading(f:wt1, 90), V > 80: 90 > 80"
+    assert sample.clipped_reason({}).endswith("…")

@@ -11,6 +11,7 @@
     functions       runs Python files that register functions and aggregates
     open_kb         opens the knowledge base of a command, and fills it
     show            prints counts, rows of queries, net changes
+    preview         the preview of a dry run
     program_source  the program of rule files or of a store
     sessions        session files: changes and the net changes that they must give
     completion      `zodiac completion`, the scripts of shells

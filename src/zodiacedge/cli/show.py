@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.errors import counted
-from zodiacedge.language.printer import format_atom, format_rule
+from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from zodiacedge.io import LoadReport
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
-    from zodiacedge.kb.preview.samples import Preview
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.language.ast import Rule
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
@@ -117,24 +116,3 @@ def refuse_binary_on_a_terminal(form: str) -> None:
     """Raise if binary output would go to a terminal."""
     if sys.stdout.isatty():
         raise click.UsageError(f"--format {form} writes bytes: send them to a file with > or a pipe.")
-
-
-def show_samples(console: Console, preview: Preview) -> None:
-    """Print facts that a change gains and loses, with reasons, what it touches, and how long it takes."""
-    for sample in preview.samples:
-        sign = "+" if sample.gained else "-"
-        reason = f"  {sample.told(console.prefixes)}" if sample.reason else ""
-        console.text(f"{sign} {format_atom(sample.fact)}{reason}")
-    touched = "; ".join(", ".join(node.rules) for node in preview.report.nodes) or "nothing"
-    console.text(f"touched: {touched}")
-    console.text(f"a commit takes about as long: {preview.report.seconds:.3f} s")
-
-
-def samples_document(preview: Preview) -> dict[str, object]:
-    """Return the JSON of samples, with all IRIs in full."""
-    return {
-        "samples": [
-            {"fact": format_atom(sample.fact), "gained": sample.gained, "reason": sample.reason}
-            for sample in preview.samples
-        ]
-    }

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zodiacedge.cli.explain.questions import naming_commands, show_text
-from zodiacedge.cli.show import PREDICATE_COLUMNS, predicate_rows, show_answers, show_problems, show_samples
+from zodiacedge.cli.preview import show_samples
+from zodiacedge.cli.show import PREDICATE_COLUMNS, predicate_rows, show_answers, show_problems
 from zodiacedge.cli.store.log import show_log
 from zodiacedge.errors import Diagnostic, UsageProblem, ZodiacError, counted, nearest
 from zodiacedge.kb.preview.samples import preview_of

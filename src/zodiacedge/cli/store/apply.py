@@ -23,24 +23,20 @@ from zodiacedge.cli.options import (
     store_argument,
     wait_option,
 )
-from zodiacedge.cli.output import write_text
+from zodiacedge.cli.preview import dry_run_options, show_preview
 from zodiacedge.cli.rule_files import EXTENSION, text_files
 from zodiacedge.cli.show import (
     counts,
-    samples_document,
     show_bad_lines,
     show_facts_of,
-    show_net_change,
-    show_samples,
 )
 from zodiacedge.cli.standard_input import STANDARD_INPUT, facts_from
-from zodiacedge.kb.preview.page import preview_page
 from zodiacedge.kb.preview.samples import preview_of
-from zodiacedge.language.printer import format_predicate
 from zodiacedge.store.versions.diff import listed
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.preview import DryRun
     from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.preview.samples import Preview
@@ -79,21 +75,7 @@ if TYPE_CHECKING:
     "--remove-facts", multiple=True, type=FILE, metavar="FILE", callback=facts_from, help="Data to remove."
 )
 @reading_options
-@click.option("--dry-run", is_flag=True, help="Print a preview of the change; commit nothing.")
-@click.option(
-    "--samples",
-    type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Of a dry run: show N facts that a predicate gains, and N that it loses, with reasons.",
-)
-@click.option(
-    "--html",
-    type=FILE,
-    metavar="FILE",
-    help="Of a dry run: write the preview as a page, with the rule graph.",
-)
+@dry_run_options
 @show_facts_option(0)
 @message_option
 @wait_option
@@ -112,9 +94,7 @@ def command(  # noqa: PLR0913 - one argument per option
     add_facts: tuple[Source, ...],
     remove_facts: tuple[Source, ...],
     data: DataOptions,
-    dry_run: bool,
-    samples: int,
-    html: str | None,
+    dry_run: DryRun,
     show_facts: int,
     message: str,
     wait: float,
@@ -139,8 +119,6 @@ def command(  # noqa: PLR0913 - one argument per option
         raise click.UsageError("--sync names all rules: leave out --add-rules and --remove-rules.")
     if replace and not add_rules:
         raise click.UsageError("--replace is for rules to add: add --add-rules FILE.")
-    if html and not dry_run:
-        raise click.UsageError("--html is the preview of a dry run: add --dry-run.")
     preview: Preview | None = None
     with (
         console.progress(),
@@ -156,9 +134,9 @@ def command(  # noqa: PLR0913 - one argument per option
         for files, read in ((add_facts, change.load), (remove_facts, change.unload)):
             read_files(console, read, files, data)
         known = kb.state.explicit_predicates({table.name for table in loaded_tables(change)})
-        if dry_run:
+        if dry_run.chosen:
             report = replace_fields(change.dry_run(), prefixes=change.prefixes)
-            preview = preview_of(kb, report, samples)
+            preview = preview_of(kb, report, dry_run.samples)
         else:
             with change:
                 pass
@@ -170,14 +148,7 @@ def command(  # noqa: PLR0913 - one argument per option
     console.findings(unread)
     show_bad_lines(console, change.loads)
     console.text(report.summary())
-    if preview:
-        show_net_change(
-            console, (report.rules_added, report.rules_removed), report.net_counts(format_predicate)
-        )
-        show_samples(console, preview)
-        if html:
-            write_text(Path(html), preview_page(preview), "name another file with --html")
-            console.text(f"wrote {html}")
+    samples = show_preview(console, preview, dry_run) if preview else {}
     show_facts_of(console, "+", inserted, show_facts)
     show_facts_of(console, "-", deleted, show_facts)
     if console.as_json:
@@ -188,8 +159,7 @@ def command(  # noqa: PLR0913 - one argument per option
         loads = {"loads": [load.to_dict() for load in change.loads]}
         warnings = {"warnings": [w.to_dict() for w in console.heard((*report.warnings, *unread))]}
         listed_facts: dict[str, object] = dict(facts_listed) if show_facts else {}
-        listed_facts |= samples_document(preview) if preview else {}
-        console.json(counts(kb) | report.to_dict() | warnings | loads | listed_facts)
+        console.json(counts(kb) | report.to_dict() | warnings | loads | listed_facts | samples)
 
 
 def _remove(change: Transaction, rule: str) -> None:

@@ -102,7 +102,7 @@ def _sample(sample: Sample, ids: str, prefixes: Mapping[str, str]) -> str:
     tone, sign = ("good", "+") if sample.gained else ("bad", "-")
     line = (
         f'<span class="{tone}">{sign}</span> <code>{escape(format_atom(sample.fact, prefixes))}</code> '
-        f'<span class="quiet">{escape(sample.told(prefixes))}</span>'
+        f'<span class="quiet">{escape(sample.clipped_reason(prefixes))}</span>'
     )
     if sample.proof is None:
         return f'<div class="sample">{line}</div>'

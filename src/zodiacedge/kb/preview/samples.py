@@ -43,7 +43,7 @@ class Sample:
     proof: Proof | None
     gained: bool
 
-    def told(self, prefixes: Mapping[str, str]) -> str:
+    def clipped_reason(self, prefixes: Mapping[str, str]) -> str:
         """Return the reason with abbreviated IRIs, clipped."""
         text = abbreviate(self.reason, prefixes)
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
