@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from zodiacedge.cli.functions import registered
-from zodiacedge.cli.options import DataOptions, EngineOptions
+from zodiacedge.cli.options import CommitOptions, DataOptions, EngineOptions
 from zodiacedge.kb.warnings import unread_relations
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
@@ -72,6 +72,14 @@ def writing(  # noqa: PLR0913 - each is an option of commands
     arguments = _arguments(console, on)
     kb = open_kb(store, create=create, wait=wait, strict=strict, limits=limits, **arguments)
     return _opened(console, kb)
+
+
+def changing(
+    console: Console, store: str, options: CommitOptions, *, create: bool = False, strict: bool = False
+) -> StoredKnowledgeBase:
+    """Open a store for a command that commits one change."""
+    on, wait, limits = options.on, options.wait, options.limits
+    return writing(console, store, on, create=create, strict=strict, wait=wait, limits=limits)
 
 
 def fill(

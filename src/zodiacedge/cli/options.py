@@ -309,3 +309,29 @@ def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
 
 engine_options = _choice_of(STORE_ENGINES)
 all_engines_options = _choice_of(ALL_ENGINES)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """The options of a command that commits a change to a store."""
+
+    message: str
+    wait: float
+    limits: Limits
+    on: EngineOptions
+
+
+def commit_options(function: Command) -> Command:
+    """Add the message, `--wait`, the limits and the engine as the argument `commit`."""
+
+    @message_option
+    @wait_option
+    @limit_options
+    @engine_options
+    @functools.wraps(function)
+    def call(
+        *args: object, message: str, wait: float, limits: Limits, on: EngineOptions, **options: object
+    ) -> None:
+        function(*args, commit=CommitOptions(message, wait, limits, on), **options)
+
+    return call

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_kb import writing
-from zodiacedge.cli.options import (
-    FILE,
-    EngineOptions,
-    engine_options,
-    ignore_option,
-    limit_options,
-    message_option,
-    store_argument,
-    wait_option,
-)
+from zodiacedge.cli.open_kb import changing
+from zodiacedge.cli.options import FILE, CommitOptions, commit_options, ignore_option, store_argument
 from zodiacedge.cli.preview import dry_run_options, show_preview
 from zodiacedge.cli.show import counts
 from zodiacedge.kb.preview.samples import preview_of
@@ -25,7 +16,6 @@ from zodiacedge.kb.preview.samples import preview_of
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.preview import DryRun
-    from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
@@ -37,10 +27,7 @@ if TYPE_CHECKING:
 @click.option("--remove", multiple=True, metavar="NAME", help="A pack to remove in the same transaction.")
 @click.option("--older", is_flag=True, help="Let a version replace a later one.")
 @dry_run_options
-@message_option
-@wait_option
-@limit_options
-@engine_options
+@commit_options
 @common
 @ignore_option
 def install(  # noqa: PLR0913 - one argument per option
@@ -51,10 +38,7 @@ def install(  # noqa: PLR0913 - one argument per option
     remove: tuple[str, ...],
     older: bool,
     dry_run: DryRun,
-    message: str,
-    wait: float,
-    limits: Limits,
-    on: EngineOptions,
+    commit: CommitOptions,
 ) -> None:
     r"""Install packs in a store, or upgrade them, as one transaction.
 
@@ -66,8 +50,10 @@ def install(  # noqa: PLR0913 - one argument per option
       zodiac pack install farm.zodiac diagnosis-8.zpack --dry-run
       zodiac pack install farm.zodiac diagnosis-8-9.zdelta
     """
-    with console.progress(), writing(console, store, on, wait=wait, limits=limits) as kb:
-        report = kb.install(*files, remove=remove, message=message, older=older, dry_run=dry_run.chosen)
+    with console.progress(), changing(console, store, commit) as kb:
+        report = kb.install(
+            *files, remove=remove, message=commit.message, older=older, dry_run=dry_run.chosen
+        )
         _show(console, kb, report, dry_run)
 
 
@@ -75,22 +61,16 @@ def install(  # noqa: PLR0913 - one argument per option
 @store_argument
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @dry_run_options
-@message_option
-@wait_option
-@limit_options
-@engine_options
+@commit_options
 @common
 @ignore_option
-def remove(  # noqa: PLR0913 - one argument per option
+def remove(
     console: Console,
     *,
     store: str,
     names: tuple[str, ...],
     dry_run: DryRun,
-    message: str,
-    wait: float,
-    limits: Limits,
-    on: EngineOptions,
+    commit: CommitOptions,
 ) -> None:
     r"""Remove packs from a store as one transaction: their rules go, unless something else owns them.
 
@@ -98,8 +78,8 @@ def remove(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac pack remove farm.zodiac diagnosis
     """
-    with console.progress(), writing(console, store, on, wait=wait, limits=limits) as kb:
-        report = kb.install(remove=names, message=message, dry_run=dry_run.chosen)
+    with console.progress(), changing(console, store, commit) as kb:
+        report = kb.install(remove=names, message=commit.message, dry_run=dry_run.chosen)
         _show(console, kb, report, dry_run)
 
 

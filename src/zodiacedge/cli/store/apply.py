@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_kb import loaded_tables, read_files, unread_by_rules, writing
+from zodiacedge.cli.open_kb import changing, loaded_tables, read_files, unread_by_rules
 from zodiacedge.cli.options import (
     FILE,
+    CommitOptions,
     DataOptions,
-    EngineOptions,
-    engine_options,
+    commit_options,
     ignore_option,
-    limit_options,
-    message_option,
     reading_options,
     show_facts_option,
     store_argument,
-    wait_option,
 )
 from zodiacedge.cli.preview import dry_run_options, show_preview
 from zodiacedge.cli.rule_files import EXTENSION, text_files
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.cli.preview import DryRun
     from zodiacedge.cli.standard_input import Source
-    from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.preview.samples import Preview
     from zodiacedge.kb.transaction import Transaction
 
@@ -77,10 +73,7 @@ if TYPE_CHECKING:
 @reading_options
 @dry_run_options
 @show_facts_option(0)
-@message_option
-@wait_option
-@limit_options
-@engine_options
+@commit_options
 @common
 @ignore_option
 def command(  # noqa: PLR0913 - one argument per option
@@ -96,10 +89,7 @@ def command(  # noqa: PLR0913 - one argument per option
     data: DataOptions,
     dry_run: DryRun,
     show_facts: int,
-    message: str,
-    wait: float,
-    limits: Limits,
-    on: EngineOptions,
+    commit: CommitOptions,
 ) -> None:
     r"""Change rules and facts of a store as one transaction, and print its report.
 
@@ -120,11 +110,8 @@ def command(  # noqa: PLR0913 - one argument per option
     if replace and not add_rules:
         raise click.UsageError("--replace is for rules to add: add --add-rules FILE.")
     preview: Preview | None = None
-    with (
-        console.progress(),
-        writing(console, store, on, strict=data.strict, wait=wait, limits=limits) as kb,
-    ):
-        change = kb.change(message)
+    with console.progress(), changing(console, store, commit, strict=data.strict) as kb:
+        change = kb.change(commit.message)
         for file in text_files(add_rules):
             change.add_rules(file.text, file.name, replace=replace)
         for file in text_files(sync):

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_kb import fill, loaded_tables, unread_by_rules, writing
+from zodiacedge.cli.open_kb import changing, fill, loaded_tables, unread_by_rules
 from zodiacedge.cli.options import (
     FILE,
+    CommitOptions,
     DataOptions,
-    EngineOptions,
+    commit_options,
     data_options,
-    engine_options,
     ignore_option,
-    limit_options,
-    message_option,
     store_argument,
-    wait_option,
 )
 from zodiacedge.cli.rule_files import sound_rules
 from zodiacedge.cli.show import counts, show_bad_lines, show_counts, show_dropped
@@ -30,7 +27,6 @@ from zodiacedge.store.problems import already_a_store
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.engine.limits import Limits
     from zodiacedge.errors import Diagnostic
 
 
@@ -40,22 +36,16 @@ if TYPE_CHECKING:
     "--rules", multiple=True, type=FILE, metavar="FILE", help="Rules: files, folders, globs, - for stdin."
 )
 @data_options
-@message_option
-@wait_option
-@limit_options
-@engine_options
+@commit_options
 @common
 @ignore_option
-def command(  # noqa: PLR0913 - one argument per option
+def command(
     console: Console,
     *,
     store: str,
     rules: tuple[str, ...],
     data: DataOptions,
-    message: str,
-    wait: float,
-    limits: Limits,
-    on: EngineOptions,
+    commit: CommitOptions,
 ) -> None:
     r"""Create a store in a folder that is empty or does not exist.
 
@@ -72,15 +62,12 @@ def command(  # noqa: PLR0913 - one argument per option
         check_store(location)
         if not is_blank(location):
             raise already_a_store(store)
-    with (
-        console.progress(),
-        writing(console, store, on, create=True, strict=data.strict, wait=wait, limits=limits) as kb,
-    ):
+    with console.progress(), changing(console, store, commit, create=True, strict=data.strict) as kb:
         if kb.version:
             # Another process was faster.
             raise already_a_store(store)
         console.prefixes = {**console.prefixes, **dict(program.prefixes)}
-        change = fill(console, kb, program, data, message or "made") if rules or data.files else None
+        change = fill(console, kb, program, data, commit.message or "made") if rules or data.files else None
     warnings: list[Diagnostic] = []
     if change:
         unread = unread_by_rules(kb, loaded_tables(change))

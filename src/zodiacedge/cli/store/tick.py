@@ -7,41 +7,26 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.open_kb import writing
-from zodiacedge.cli.options import (
-    EngineOptions,
-    engine_options,
-    ignore_option,
-    limit_options,
-    message_option,
-    store_argument,
-    wait_option,
-)
+from zodiacedge.cli.open_kb import changing
+from zodiacedge.cli.options import CommitOptions, commit_options, ignore_option, store_argument
 from zodiacedge.cli.show import counts
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.engine.limits import Limits
 
 
 @click.command("tick")
 @store_argument
 @click.argument("moment", default="", metavar="[TIME]")
-@message_option
-@wait_option
-@limit_options
-@engine_options
+@commit_options
 @common
 @ignore_option
-def command(  # noqa: PLR0913 - one argument per option
+def command(
     console: Console,
     *,
     store: str,
     moment: str,
-    message: str,
-    wait: float,
-    limits: Limits,
-    on: EngineOptions,
+    commit: CommitOptions,
 ) -> None:
     r"""Move the clock of a store to a time, or to the time of the system.
 
@@ -52,8 +37,8 @@ def command(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac tick farm.zodiac 2026-01-01T12:10:00Z
     """
-    with console.progress(), writing(console, store, on, wait=wait, limits=limits) as kb:
-        report = kb.tick(moment or None, message=message)
+    with console.progress(), changing(console, store, commit) as kb:
+        report = kb.tick(moment or None, message=commit.message)
     console.text(report.summary())
     if console.as_json:
         console.json(counts(kb) | report.to_dict())
