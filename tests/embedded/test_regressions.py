@@ -7,6 +7,7 @@ import pytest
 from strategies import evaluate_text
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import UsageProblem
 
 
 def assert_same(text: str) -> None:
@@ -49,3 +50,8 @@ def test_a_head_without_columns() -> None:
 def test_a_full_buffer_between_two_tables_of_one_predicate() -> None:
     chain = " ".join(f"e(x{n}, x{n + 1}) ." for n in range(120))
     assert_same(f"p(X, Y) :- e(X, Y) . p(X, Y) :- p(X, Z), p(Z, Y), X != Z . {chain} p(x5, x3) .")
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(UsageProblem, match="there is no strategy 'recomputed'"):
+        EmbeddedEngine(strategy="recomputed")

@@ -104,7 +104,7 @@ class StreamWriter(datasource.DataSourceStreamArrowWriter):
         """Do nothing: nothing was written."""
 
     def _name(self) -> str:
-        """Return the name of the stream: a checkpoint that is made anew is another stream."""
+        """Return the name of the stream: a checkpoint that is made again is another stream."""
         options = self._options
         if options.stream:
             return options.stream

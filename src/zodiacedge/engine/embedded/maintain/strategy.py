@@ -16,10 +16,11 @@ import numpy as np
 
 from zodiacedge.engine.embedded.maintain.shapes.closure import is_closure
 from zodiacedge.engine.embedded.versions.ownership import changes_input
+from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.language.ast import Atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.relation import Relation
@@ -75,6 +76,18 @@ class Policy:
     strategy: str = "choose"
     backward: bool = True
     patience: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown strategy."""
+        if self.strategy not in STRATEGIES:
+            raise unknown_strategy(self.strategy, STRATEGIES)
+
+
+def unknown_strategy(name: str, known: Iterable[str]) -> UsageProblem:
+    """Return the problem of a strategy that an engine does not have."""
+    return UsageProblem(
+        Diagnostic("U013", f"there is no strategy {name!r}", f"choose one of {', '.join(known)}")
+    )
 
 
 @dataclass(slots=True)

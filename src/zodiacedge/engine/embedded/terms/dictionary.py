@@ -293,7 +293,7 @@ class Dictionary:
         return self._marks is not None and bool(self._marks[number])
 
     def forget_free_ids(self) -> None:
-        """Forget the list of free ids, which a sweep makes anew: until then a new term gets the next id."""
+        """Forget the list of free ids, which a sweep makes again: until then a new term gets the next id."""
         self._holes[:] = 0
         self.words[L.D_FREE] = 0
 

@@ -53,7 +53,7 @@ def gateway(settings: Mapping[str, str]) -> Iterator[None]:
     except BaseException:
         with uninterrupted():
             _end(process)
-            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts anew
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts again
         raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)

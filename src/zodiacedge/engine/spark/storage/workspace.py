@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.maintain.strategy import Policy, unknown_strategy
 from zodiacedge.engine.spark.storage.files import DataFile, ScratchFolder, Segment
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.errors import Diagnostic, UsageProblem, nearest
@@ -58,13 +58,7 @@ class Options:
                 message = f"{name} is a number of at least 0, not {value!r}"
                 raise UsageProblem(Diagnostic("U013", message, f"its default is {getattr(Options, name):,}"))
         if self.strategy not in STRATEGIES:
-            raise UsageProblem(
-                Diagnostic(
-                    "U013",
-                    f"there is no strategy {self.strategy!r}",
-                    f"choose one of {', '.join(STRATEGIES)}",
-                )
-            )
+            raise unknown_strategy(self.strategy, STRATEGIES)
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> Self:
