@@ -52,13 +52,15 @@ class KernelHook(BuildHookInterface[Any]):
         self.app.display_waiting("Compiling the kernels, about half a minute ...")
         source = Path(self.root) / "src"
         environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(source), os.environ.get("PYTHONPATH")))),
             "NUMBA_CACHE_DIR": str(folder),
             "NUMBA_CPU_NAME": _PROCESSORS.get(platform.machine().lower(), "generic"),
             "NUMBA_CPU_FEATURES": "",
         }
-        environment.pop("ZODIAC_PURE_PYTHON", None)
-        subprocess.run([sys.executable, "-m", _COMPILE], env=environment, check=True)  # noqa: S603 - our module
+        for setting in ("ZODIAC_PURE_PYTHON", "PYTHONSAFEPATH"):
+            environment.pop(setting, None)
+        # Sources are found as the current folder, not by PYTHONPATH: pip's isolation drops from the path
+        # whatever the environment that runs it has, and that may be an editable install of this very clone.
+        subprocess.run([sys.executable, "-m", _COMPILE], cwd=source, env=environment, check=True)  # noqa: S603 - our module
         (compiled,) = (folder / "zodiacedge").iterdir()
         build_data["force_include"][str(compiled)] = _KERNELS
         build_data["pure_python"] = False

@@ -82,7 +82,11 @@ def build(target: Path, kind: str, **environment: str) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("wheel"), "wheel")
+    """A wheel that is built as pip builds it: without what the environment has installed to be edited."""
+    isolation = tmp_path_factory.mktemp("isolation")
+    drop = f"import sys\nsys.path[:] = [path for path in sys.path if path != {str(ROOT / 'src')!r}]\n"
+    (isolation / "sitecustomize.py").write_text(drop)
+    return build(tmp_path_factory.mktemp("wheel"), "wheel", PYTHONPATH=str(isolation))
 
 
 @pytest.fixture(scope="module")
