@@ -3,12 +3,15 @@ r"""Regular expressions of XPath: what matches, and what is refused."""
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from zodiacedge.util import linear_matching
 from zodiacedge.util.regular_expressions import compiled
 
 
 def matches(text: str, pattern: str, flags: str = "") -> bool:
-    return compiled(pattern, flags).search(text) is not None
+    return compiled(pattern, flags).matches(text)
 
 
 MATCHING = [
@@ -94,3 +97,43 @@ def test_what_xpath_does_not_have_is_refused(pattern: str) -> None:
 def test_an_unknown_flag_is_refused() -> None:
     with pytest.raises(ValueError, match="regular expression"):
         compiled("a", "ig")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(a+)+$", "a" * 5000 + "b"),
+        ("^(a|a)*$", "a" * 5000 + "b"),
+        ("(?:a?){60}a{60}b", "a" * 60),
+        ("^(\\w+\\s?)*$", "a" * 5000 + "!"),
+        (".*.*.*=.*", "x" * 3000),
+    ],
+)
+def test_a_pattern_with_many_ways_to_match_ends(pattern: str, text: str) -> None:
+    assert not matches(text, pattern)
+    assert matches("b" + text + "b=", f"b{pattern}|=$")
+
+
+PIECES = ("a", "b", ".", "[ab]", "[^a]", "\\n", "^", "$", "[a-c-[b]]", "\\w", "A")
+QUANTIFIERS = ("*", "+", "?", "{1,2}", "{2}", "{2,}", "*?", "+?", "{0}")
+PATTERNS = st.recursive(
+    st.sampled_from(PIECES),
+    lambda inner: st.one_of(
+        st.builds("{}{}".format, inner, inner),
+        st.builds("({}|{})".format, inner, inner),
+        st.builds("(?:{}){}".format, inner, st.sampled_from(QUANTIFIERS)),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PATTERNS, st.sampled_from(["", "i", "m", "s", "ms"]), st.text("abA\n", max_size=6))
+def test_sets_of_states_match_what_re_matches(pattern: str, flags: str, text: str) -> None:
+    expression = compiled(pattern, flags)
+    states = linear_matching._States.of(expression._compiled)
+    assert states.match(text) == (expression._compiled.search(text) is not None)
+
+
+def test_back_references_and_huge_repetitions_are_left_to_re() -> None:
+    assert matches("aab" * 3, "^(?:(a+)b|\\1)+$")
+    assert matches("a" * 20, "^(?:a{1,5000}){1,5000}$")

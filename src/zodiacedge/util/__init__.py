@@ -4,6 +4,7 @@ cow_dict             a copy-on-write map: copies share one table
 cow_multimap         a copy-on-write map from keys to ordered sets
 html                 small pieces of HTML for notebooks
 json_text            values as JSON, with texts inside that are JSON already
+linear_matching      regular expressions in time linear in the text
 one_line             texts of people on one line of a terminal
 regular_expressions  the regular expressions of XPath and SPARQL
 uninterrupted        a block of code that Ctrl-C does not interrupt

@@ -14,6 +14,8 @@ import unicodedata
 from functools import cache, lru_cache
 from itertools import groupby
 
+from zodiacedge.util.linear_matching import Expression
+
 Ranges = tuple[tuple[int, int], ...]
 
 _FLAGS = {"s": re.DOTALL, "i": re.IGNORECASE, "m": 0, "x": 0, "q": 0}
@@ -36,8 +38,8 @@ _NAME = _NAME_START + "--.0-9\u00b7\u0300-\u036f\u203f-\u2040"
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str, flags: str) -> re.Pattern[str]:
-    """Return the Python pattern of a regular expression, or raise `ValueError` if XPath does not allow it."""
+def compiled(pattern: str, flags: str) -> Expression:
+    """Return the compiled form of a regular expression, or raise `ValueError` if XPath does not allow it."""
     if not set(flags) <= set(_FLAGS):
         raise ValueError(f"the flags of a regular expression are s m i x q, not {flags!r}")
     options = 0
@@ -45,9 +47,9 @@ def compiled(pattern: str, flags: str) -> re.Pattern[str]:
         options |= _FLAGS[flag]
     try:
         if "q" in flags:
-            return re.compile(re.escape(pattern), options)
+            return Expression(re.escape(pattern), options)
         spaced = _without_spaces(pattern) if "x" in flags else pattern
-        return re.compile(_Translation(spaced, lines="m" in flags).result(), options)
+        return Expression(_Translation(spaced, lines="m" in flags).result(), options)
     except (re.error, OverflowError, RecursionError) as problem:
         raise ValueError(f"{pattern!r} is not a regular expression: {problem}") from None
 

@@ -99,7 +99,7 @@ def _regex(term: Term, pattern: Term, flags: Term | None = None) -> Literal:
         form = compiled(_plain(pattern), _plain(flags) if flags else "")
     except ValueError as problem:
         raise NoValue(str(problem)) from None
-    return boolean(form.search(text.lexical) is not None)
+    return boolean(form.matches(text.lexical))
 
 
 def _plain(term: Term) -> str:
