@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,24 @@ def test_a_package_in_an_archive_takes_the_kernels_of_one_in_a_folder(tmp_path: 
     assert run(PACKAGE.parent, kernels)[0] == (0, 0, 1)
     assert run(copy, kernels)[0] == (1, 0, 0)
     assert run(package_archive(), kernels)[0] == (1, 0, 0)
+
+
+def test_folders_of_kernels_that_nobody_used_for_long_are_removed(tmp_path: Path) -> None:
+    home = tmp_path / "kernels" / "zodiacedge"
+    days = {"kernels-old": 61, "kernels-recent": 59, "other-old": 61}
+    for name, age in days.items():
+        (home / name).mkdir(parents=True)
+        (home / name / "target.json").touch()
+        used = time.time() - age * 24 * 60 * 60
+        os.utime(home / name / "target.json", (used, used))
+    assert run(PACKAGE.parent, tmp_path / "kernels")[0] == (0, 0, 1)
+    (made,) = [folder for folder in home.iterdir() if folder.name not in days]
+    assert {folder.name for folder in home.iterdir()} == {made.name, "kernels-recent", "other-old"}
+
+    used = time.time() - 50 * 24 * 60 * 60
+    os.utime(made / "target.json", (used, used))
+    assert run(PACKAGE.parent, tmp_path / "kernels")[0] == (1, 0, 0)
+    assert (made / "target.json").stat().st_mtime > used + 1
 
 
 def test_an_edit_in_any_source_with_kernels_compiles_them_anew(tmp_path: Path) -> None:

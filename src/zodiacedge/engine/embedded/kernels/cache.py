@@ -8,6 +8,8 @@ that compile at the same time do not disturb each other.
 A kernel is looked up in the folder of this machine's processor first, then among those of the package. If
 neither has it, it is compiled and written to the first; the logger `zodiacedge.kernels` gets a record. A
 folder that cannot be written to costs only the time to compile.
+
+When a folder is made, those that no process used for two months are removed: of earlier sources and versions.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import hashlib
 import logging
 import os
 import pickle
+import shutil
 import stat
 import sys
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -31,7 +35,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from zodiacedge.engine.embedded.kernels.target import Target, package_folder
+from zodiacedge.engine.embedded.kernels.target import KERNELS, Target, package_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +45,8 @@ LOGGER = logging.getLogger("zodiacedge.kernels")
 _FOLDER = "zodiacedge"
 _SHIPPED = "compiled"
 _TARGET = "target.json"
+_DAY = 24 * 60 * 60
+_MOST_UNUSED = 60 * _DAY
 
 
 @dataclass
@@ -161,6 +167,8 @@ class _KernelCache(_Cache):
         folder = own_folder()
         found = _read(folder / name) if folder else None
         if found is not None:
+            if LOOKUP.own == 0 and folder:
+                _mark_used(folder)
             LOOKUP.own += 1
         elif LOOKUP.from_package and not shipped_obstacle():
             found = _read(_shipped_folder() / name)
@@ -181,6 +189,7 @@ class _KernelCache(_Cache):
             with suppress(OSError):
                 if not (folder / _TARGET).exists():
                     folder.mkdir(parents=True, exist_ok=True)
+                    _remove_unused(folder.parent)
                     _write(folder / _TARGET, Target.here().to_json().encode())
                 code = dumps(data._reduce())  # type: ignore[no-untyped-call]  # noqa: SLF001 - as above
                 _write(folder / self._file(sig), code)
@@ -236,6 +245,21 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _mark_used(folder: Path) -> None:
+    """Note that kernels of a folder are used, once a day."""
+    with suppress(OSError):
+        if time.time() - (folder / _TARGET).stat().st_mtime > _DAY:
+            os.utime(folder / _TARGET)
+
+
+def _remove_unused(home: Path) -> None:
+    """Remove the folders of kernels that no process used for a long time."""
+    for target in home.glob(f"{KERNELS}*/{_TARGET}"):
+        with suppress(OSError):
+            if time.time() - target.stat().st_mtime > _MOST_UNUSED:
+                shutil.rmtree(target.parent, ignore_errors=True)
 
 
 def _log_compilation(kernel: str) -> None:

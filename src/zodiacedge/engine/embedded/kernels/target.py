@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
 
+KERNELS = "kernels-"
+"""What the names of folders with kernels start with."""
+
 # The processors of platform wheels, by LLVM's names, and the features that a machine needs to run their code.
 _PORTABLE = {
     "generic": (),
@@ -74,7 +77,7 @@ class Target:
     def name(self) -> str:
         """A name for a folder: readable, and different for different targets."""
         digest = hashlib.sha256(repr(self).encode()).hexdigest()[:8]
-        return f"kernels-{self.sources}-{self.python}-numba-{self.numba}-{self.processor}-{digest}"
+        return f"{KERNELS}{self.sources}-{self.python}-numba-{self.numba}-{self.processor}-{digest}"
 
     def obstacle(self) -> str:
         """Return why this process cannot run kernels of this target; empty if it can."""
