@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
-from zodiacedge.errors import LoadProblem
+from zodiacedge.errors import CheckProblem, LoadProblem
 from zodiacedge.io import LoadReport, read_all, write_facts
 from zodiacedge.language.ast import Fact, fact
 from zodiacedge.terms import integer, string
@@ -102,6 +102,19 @@ def test_other_tables_get_no_warning(tmp_path: Path, name: str, text: str) -> No
 def test_an_export_of_texts_with_semicolons_gets_no_warning(tmp_path: Path) -> None:
     write_facts([fact("c", string("a;b"))], tmp_path)
     assert read_all(tmp_path)[1].warnings == ()
+
+
+def test_a_change_that_is_refused_for_the_columns_names_the_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("a;1\nb;2\n")
+    change = ze.open().change()
+    change.add_rules("q(X) :- p(X, Y, Z), Y > Z .")
+    change.load(tmp_path / "p.csv")
+    with pytest.raises(CheckProblem) as refused:
+        change.dry_run()
+    assert [(d.code, d.severity) for d in refused.value.diagnostics] == [
+        ("C011", "error"),
+        ("W017", "warning"),
+    ]
 
 
 def test_the_warning_is_in_the_report_of_the_change(tmp_path: Path) -> None:

@@ -23,9 +23,11 @@ from zodiacedge.errors import (
     UsageProblem,
 )
 from zodiacedge.kb.change import Change
+from zodiacedge.kb.diagnose import diagnose
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.kb.report import per_predicate
 from zodiacedge.language.ast import Predicate, fact
+from zodiacedge.language.parser import parse_program
 from zodiacedge.terms import IRI, integer, string
 
 if TYPE_CHECKING:
@@ -380,6 +382,39 @@ def test_the_hint_is_not_for_classes_and_strings(kb: KnowledgeBase) -> None:
     with kb.change() as c:
         c.add_facts([("reading", "wt1", 93), ("top", 95)])
     assert [w.code for w in kb.query('?- wt1(X), reading(T, N), T != "wt1" .').warnings] == ["W004"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "codes"),
+    [
+        ("likes(person, X) :- friend(person, Y), likes(Y, X) .", ["W024"]),
+        ("likes(bob, X) :- friend(bob, Y), likes(Y, X) .", []),
+        ("likes(<person>, X) :- friend(<person>, Y), likes(Y, X) .", []),
+        ("likes(wt9, X) :- friend(wt9, Y), likes(Y, X) .", []),
+        ("likes(X, tea) :- friend(X, _) .", []),
+        ("likes(X, tea) :- friend(X, _), not hates(X, tea) .", []),
+        ("likes(person, X) :- other(person, X) .", []),
+        ("known(person, X) :- friend(X, _), likes(person, X) .  likes(person, X) :- friend(X, _) .", []),
+        ("likes(carol, X) :- friend(carol, X) .", ["W005"]),
+    ],
+)
+def test_a_name_that_no_fact_has_looks_like_a_variable(
+    kb: KnowledgeBase, rule: str, codes: list[str]
+) -> None:
+    change(kb, 'friend(bob, alice) .  friend("carol", bob) .')
+    report = change(kb, rule)
+    assert [w.code for w in report.warnings] == codes
+
+
+def test_a_name_looks_like_a_variable_when_a_program_is_checked() -> None:
+    rule = "likes(person, X) :- friend(person, Y), likes(Y, X) ."
+    for facts, codes in [
+        ("", []),
+        ("friend(bob, alice) .", ["W024"]),
+        ("friend(bob, alice) . hates(person, tea) .", []),
+    ]:
+        program = parse_program(rule + facts)
+        assert [d.code for d in diagnose(program, ()).findings] == codes
 
 
 def test_prefixes_last(kb: KnowledgeBase) -> None:

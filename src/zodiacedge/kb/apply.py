@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Progress, RunsJobs
 from zodiacedge.errors import Diagnostic, PackProblem, ZodiacError
-from zodiacedge.kb.change import plan_rule_delta
+from zodiacedge.kb.change import has_facts, plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
 from zodiacedge.kb.time.clock import clock_after, ticked
 from zodiacedge.kb.time.hidden import ShownNetChange
-from zodiacedge.kb.warnings import mistaken_constants
+from zodiacedge.kb.warnings import mistaken_constants, names_without_facts
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.checks import text_order
 from zodiacedge.language.lint.silence import audible
@@ -120,7 +120,17 @@ def _maintained(
     now = clock_after(fact_delta, moved, (*change.loaded, *change.unloaded), current.now)
     delta = plan_rule_delta(program, change, host, fact_delta, before)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
-    found = (*change.warnings, *delta.warnings, *mistaken_constants(bodies, fact_delta.holds))
+    found = (
+        *change.warnings,
+        *delta.warnings,
+        *mistaken_constants(bodies, fact_delta.holds),
+        *names_without_facts(
+            delta.rules_added,
+            delta.program.defined,
+            lambda predicate: has_facts(predicate, fact_delta),
+            fact_delta.holds,
+        ),
+    )
     warnings = tuple(sorted(audible(found, change.add_rules), key=text_order))
     if settings.warn and warnings:
         # The evaluation may be what a warning is about: it may never end.

@@ -162,7 +162,8 @@ def plan_rule_delta(
     diagnostics += _forbidden_facts(aggregated, fact_delta, atoms)
     errors = [d for d in diagnostics if d.severity == "error"]
     if errors:
-        raise CheckProblem(errors)
+        # A load's warning may be the reason: a table that was read as one column has another arity.
+        raise CheckProblem([*errors, *change.warnings])
     resolved |= {key: rule for key, rule in hidden.items() if key not in program.rules}
     after = _changed(program, resolved, relabelled, removed, packs)
     diagnostics += lint(added.values())
@@ -297,11 +298,12 @@ def _remaining(
         predicate
         for predicate in doubtful
         if any(other.name == predicate.name and other != predicate for other in inserted)
-        and not _has_facts(predicate, fact_delta)
+        and not has_facts(predicate, fact_delta)
     )
 
 
-def _has_facts(predicate: Predicate, fact_delta: FactDelta) -> bool:
+def has_facts(predicate: Predicate, fact_delta: FactDelta) -> bool:
+    """Return whether there are explicit facts of a predicate after a change."""
     pattern = atom(predicate.name, tuple(Variable(f"V{n}") for n in range(predicate.arity)))
     # Members of classes that are not IRIs are stored with the members of all classes.
     facts = fact_delta.matching(pattern, None if predicate.name == RDF_TYPE else 1)

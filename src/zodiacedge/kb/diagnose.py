@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import HyperGraph
-from zodiacedge.kb.warnings import endless_values, mistaken_constants
+from zodiacedge.kb.warnings import endless_values, mistaken_constants, names_without_facts
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.checks import Subject, check
 from zodiacedge.language.lint.lints import lint
@@ -49,6 +49,14 @@ def diagnose(program: Program, parsed: Iterable[Diagnostic], data: LoadedFacts |
     findings += lint(sound)
     if data:
         findings += mistaken_constants((conjunct for rule in rules for conjunct in rule.body), data.holds)
+    predicates = {atom.predicate for atom in program.facts}.union(data.predicates if data else ())
+    terms = {term for atom in program.facts for term in atom.args}
+    findings += names_without_facts(
+        sound,
+        {rule.head.predicate.name for rule in rules},
+        predicates.__contains__,
+        lambda term: term in terms or (data is not None and data.holds(term)),
+    )
     graph = HyperGraph()
     try:
         resolved = {rule_key(rule): rule for rule in map(resolve, sound)}

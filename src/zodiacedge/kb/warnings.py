@@ -5,6 +5,7 @@ They are about unknown predicates, unread relations, strings taken for IRIs, and
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, nearest
@@ -20,6 +21,7 @@ from zodiacedge.language.ast import (
     operands,
     variables,
 )
+from zodiacedge.language.lint.lints import LOWER_CASE_NAME, constant_finding, is_written_as_iri
 from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.printer import format_argument, format_predicate, format_rule, quote
@@ -64,6 +66,42 @@ def mistaken_constants(body: Iterable[Conjunct], holds: Callable[[Term], bool]) 
                 span,
                 "warning",
             )
+
+
+def names_without_facts(
+    rules: Iterable[Rule],
+    defined: Collection[str],
+    has_facts: Callable[[Predicate], bool],
+    holds: Callable[[Term], bool],
+) -> Iterator[Diagnostic]:
+    """Warn of names that look like variables and that no fact has: `likes(person, X) :- knows(person, X) .`.
+
+    The name is in several places of the rule, one of them an atom whose facts are all explicit: the rule
+    derives nothing. Where a fact has the string, `mistaken_constants` says so.
+
+    Args:
+        rules: The rules that a change adds.
+        defined: The names of predicates that rules derive.
+        has_facts: Whether there are explicit facts of a predicate.
+        holds: Whether an explicit fact has a term.
+    """
+    for rule in rules:
+        atoms = [c for c in rule.body if isinstance(c, Atom)]
+        places = Counter(
+            o.value for c in (rule.head, *conjuncts(rule.body)) for o in operands(c) if isinstance(o, IRI)
+        )
+        for name, count in places.items():
+            needed = next((a for a in atoms if IRI(name) in a.args and a.predicate.name not in defined), None)
+            if (
+                count > 1
+                and LOWER_CASE_NAME.fullmatch(name)
+                and needed
+                and not is_written_as_iri(rule, name)
+                and has_facts(needed.predicate)
+                and not holds(IRI(name))
+                and not holds(Literal(name))
+            ):
+                yield constant_finding(rule, name, f"{count} places of this rule, and no fact has it")
 
 
 def unknown_predicates(

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 # As a constant of a rule it looks like a variable.
 _LETTER = re.compile(r"[a-z]")
 _LOWER = re.compile(r"[a-z]\w*")
+LOWER_CASE_NAME = re.compile(r"[a-z]{2,}")
+"""A name that looks like a variable if no fact has it; `wt1` does not."""
 # As a variable it looks like the name of a class.
 _CAPITALISED = re.compile(r"[^\W\d_]+[a-z]\w*")
 
@@ -149,14 +151,23 @@ def names_like_variables(rule: Rule) -> Iterator[Diagnostic]:
     computed = {term for c in conjuncts(rule.body) for term in _computed(c)}
     for term, count in places.items():
         looks = _LETTER.fullmatch(term.value) or (term in computed and _LOWER.fullmatch(term.value))
-        if count > 1 and looks and not _written(rule, f"<{term.value}>"):
-            yield _warning(
-                "W024",
-                f"{term.value} is a constant, in {count} places of this rule",
-                f"a variable is {term.value[0].upper()}{term.value[1:]} or ?{term.value}; "
-                f"for the constant write <{term.value}>",
-                _at(rule, Variable(term.value)),
-            )
+        if count > 1 and looks and not is_written_as_iri(rule, term.value):
+            yield constant_finding(rule, term.value, f"{count} places of this rule")
+
+
+def constant_finding(rule: Rule, name: str, places: str) -> Diagnostic:
+    """Return the warning that a name is a constant where a variable may be meant."""
+    return _warning(
+        "W024",
+        f"{name} is a constant, in {places}",
+        f"a variable is {name[0].upper()}{name[1:]} or ?{name}; for the constant write <{name}>",
+        _at(rule, Variable(name)),
+    )
+
+
+def is_written_as_iri(rule: Rule, name: str) -> bool:
+    """Return whether a rule has a name in angle brackets."""
+    return _written(rule, f"<{name}>")
 
 
 def _computed(conjunct: Conjunct) -> Iterator[Argument | Expression]:
