@@ -182,12 +182,17 @@ def test_a_circle_is_found_beside_other_errors_but_not_through_broken_rules(
         ("farm.zodiac", "error U004: farm.zodiac is a store, not a program"),
         ("s3://plants/farm", "error U004: s3://plants/farm is an address, not a program"),
         ("binary.rules", "error U004: binary.rules is not UTF-8 text: byte 2 is 0xff"),
+        (
+            "cells.CSV",
+            "error U004: cells.CSV is a file of facts, not a program\n  = load it: --facts cells.CSV",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_said(zodiac: Zodiac, folder: Path, name: str, message: str) -> None:
     (folder / "empty").mkdir()
     ze.open(folder / "farm.zodiac", create=True).close()
     (folder / "binary.rules").write_bytes(b"p(\xff\x00) .")
+    (folder / "cells.CSV").write_text("a,1\n")
     done = zodiac("check", name)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(message)

@@ -108,11 +108,19 @@ def _expanded(path: str, extension: str) -> list[Path]:
             raise _problem(f"the folder {path} holds no {extension} file", "name the files themselves")
         return inside
     if named.exists():
+        if named.suffix and named.suffix != extension and _is_data(named):
+            raise _problem(f"{path} is a file of facts, not a program", f"load it: --facts {path}")
         return [named]
     matches = sorted(map(Path, glob.glob(path, recursive=True)))  # noqa: PTH207 - a whole pattern
     if matches:
         return [file for match in matches for file in _expanded(str(match), extension)]
     raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
+
+
+def _is_data(path: Path) -> bool:
+    from zodiacedge.io.sources import EXTENSIONS  # noqa: PLC0415 - loads all readers
+
+    return path.suffix[1:].lower() in EXTENSIONS
 
 
 def standard_input_text() -> TextFile:

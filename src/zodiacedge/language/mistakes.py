@@ -33,6 +33,8 @@ _SIGNS = {
     ";": "a disjunction is two rules with the same head",
     "|": "a disjunction is two rules with the same head",
     "$": "a variable is ?x",
+    "\\": "negation is `not p(X)`",
+    "%": "a comment starts with # or //",
     "≠": "write !=",
     "≤": "write <=",
     "≥": "write >=",

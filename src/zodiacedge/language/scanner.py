@@ -131,6 +131,11 @@ class Scanner:
     def skip_statement(self) -> None:
         """Skip the rest of a malformed statement, up to and including its full stop."""
         text = self.source.text
+        if text.startswith("%", self.skip_space()):
+            # A comment of Prolog: the next line is a statement.
+            newline = text.find("\n", self.position)
+            self.position = len(text) if newline < 0 else newline
+            return
         while True:
             token = self.peek(operand=True)
             if token.kind == "end":
