@@ -82,7 +82,7 @@ def souffle(results: Results) -> Iterator[str]:
         yield "## Compiled Soufflé, estimated\n"
         yield "Soufflé is not installed on that machine. On another, Soufflé 2.5 ran beside ours, compiled,"
         yield "in one thread, its input indexes filled before. The same commit of ours, without modules,"
-        yield "measured again beside DuckDB tells how the machines compare. CPU milliseconds; factors are"
+        yield "set beside DuckDB, tells how the machines compare. CPU milliseconds; factors are"
         yield "Soufflé's estimated time divided by ours.\n"
         yield from table(_SOUFFLE_COLUMNS, rows)
 

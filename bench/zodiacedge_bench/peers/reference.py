@@ -1,7 +1,8 @@
 """Soufflé where it is not installed: its processor time, estimated by DuckDB's in the same run.
 
 On a machine that had it, Soufflé 2.5 ran beside ours: compiled, one thread, evaluation only. The same commit
-of ours, measured again beside DuckDB, tells how that machine compares.
+of ours tells how that machine compares. Its time beside DuckDB is that of a later commit in one run with
+DuckDB, times the quotient of the two commits, which were measured in the same hour.
 """
 
 from __future__ import annotations
