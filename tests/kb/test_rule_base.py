@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 from zodiacedge.kb.rule_base import RuleBase
 from zodiacedge.language.canonical import rule_key
 from zodiacedge.language.parser import parse_program, parse_rule
+from zodiacedge.util.cow_dict import CowDict
+
+if TYPE_CHECKING:
+    import pytest
 
 CLASSES = "\n".join(f"C{n}(X) :- kind(X, {n}) ." for n in range(50))
 SOLE = "rdf:type(wt1, C) :- AGGREGATE(kind(X, Y)) WITH MAX(Y) AS C ."
@@ -29,3 +35,17 @@ def test_a_rule_of_a_class_is_compared_with_the_aggregates_that_derive_its_membe
 def test_a_rule_of_another_individual_or_predicate_is_compared_with_no_aggregate() -> None:
     rules = [parse_rule("C7(wt2) :- kind(wt2, seven) ."), parse_rule("p(X, Y) :- kind(X, Y) .")]
     assert base(CLASSES, COUNTED, SOLE).rivals(rules) == set()
+
+
+def test_a_change_of_one_rule_visits_no_map_of_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = base(CLASSES, COUNTED)
+    one = parse_rule("p(X, Y) :- kind(X, Y) .")
+
+    def refuse(_map: object) -> NoReturn:
+        raise AssertionError("all rules are visited")
+
+    monkeypatch.setattr(CowDict, "__iter__", refuse)
+    monkeypatch.setattr(CowDict, "_pairs", refuse)
+    more = rules.changed({rule_key(one): one}, ())
+    assert len(more.rules) == 52
+    assert len(more.changed({}, (rule_key(one),)).rules) == 51

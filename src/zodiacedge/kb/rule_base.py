@@ -47,8 +47,10 @@ class RuleBase:
         graph, _ = self.graph.update(added, removed)
         rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
         mentions, defined = self.mentions.copy(), self.defined.copy()
-        for key in added.keys() & rules.keys():
-            labels.pop(rules[key].label, None)
+        # Not `&` of the keys, which would visit all rules in force.
+        for key in added:
+            if key in rules:
+                labels.pop(rules[key].label, None)
         for key in removed:
             rule = rules.pop(key)
             head = rule.head.predicate.name

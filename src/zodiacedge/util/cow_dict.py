@@ -7,6 +7,7 @@ When the overlay is too large, the next copy gets a base table of its own.
 from __future__ import annotations
 
 from collections.abc import ItemsView, MutableMapping, ValuesView
+from itertools import chain, filterfalse
 from math import isqrt
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -23,7 +24,7 @@ _MIN_OVERLAY = 64
 class CowDict(MutableMapping[K, V]):
     """A dictionary in two layers. Keys are in insertion order, as in any dictionary."""
 
-    __slots__ = ("_base", "_deleted", "_length", "_overlay")
+    __slots__ = ("_base", "_deleted", "_is_shared", "_length", "_overlay")
 
     def __init__(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
         """Create the map with these pairs."""
@@ -33,6 +34,8 @@ class CowDict(MutableMapping[K, V]):
         self._deleted: set[K] = set()
         """Deleted keys of the base; a key that was inserted again is in the overlay too."""
         self._length = len(self._base)
+        self._is_shared = False
+        """Whether another map has the base: until then keys are written to it."""
 
     def copy(self) -> CowDict[K, V]:
         """Return a copy that can be written to without changing this map."""
@@ -40,8 +43,12 @@ class CowDict(MutableMapping[K, V]):
         changed = len(overlay) + len(deleted)
         if changed > _MIN_OVERLAY and changed > _MIN_OVERLAY + 2 * isqrt(len(self._base)):
             return CowDict(self._pairs())
+        if not self._base and not changed:
+            # What is inserted first, perhaps ten thousand rules, is the base.
+            return CowDict()
         # A change of one rule copies a dozen maps.
         copied: CowDict[K, V] = CowDict.__new__(CowDict)
+        self._is_shared = copied._is_shared = True
         copied._base, copied._overlay, copied._deleted = self._base, overlay.copy(), deleted.copy()
         copied._length = self._length
         return copied
@@ -71,16 +78,19 @@ class CowDict(MutableMapping[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         """Set the value of a key."""
         self._length += key not in self
-        self._overlay[key] = value
+        (self._overlay if self._is_shared else self._base)[key] = value
 
     def __delitem__(self, key: K) -> None:
         """Delete a key."""
         if key not in self:
             raise KeyError(key)
+        self._length -= 1
+        if not self._is_shared:
+            del self._base[key]
+            return
         self._overlay.pop(key, None)
         if key in self._base:
             self._deleted.add(key)
-        self._length -= 1
 
     def __len__(self) -> int:
         """Count the keys."""
@@ -88,8 +98,11 @@ class CowDict(MutableMapping[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         """Iterate over the keys."""
-        for key, _ in self._pairs():
-            yield key
+        overlay, deleted = self._overlay, self._deleted
+        if not overlay and not deleted:
+            return iter(self._base)
+        new = (key for key in overlay if key in deleted or key not in self._base)
+        return chain(filterfalse(deleted.__contains__, self._base), new)
 
     def values(self) -> ValuesView[V]:
         """Return the values."""

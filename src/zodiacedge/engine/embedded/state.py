@@ -320,8 +320,9 @@ class EmbeddedUncommitted:
 
         A load doubles the explicit facts at least, or it adds the first rules.
         """
-        store, new = self.before.store, self.work.next
-        if store.segments and self.work.inserted < max(len(store.explicit), 1):
+        store, new, inserted = self.before.store, self.work.next, self.work.inserted
+        # The explicit facts are counted relation by relation.
+        if store.segments and (not inserted or inserted < len(store.explicit)):
             return
         known = {**self.before.node_rules, **new.node_rules}
         nodes = [(known[keys], segment) for keys, segment in new.segments.items()]

@@ -16,7 +16,7 @@ from zodiacedge.language.printer import format_predicate
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from zodiacedge.language.ast import Atom
 
@@ -24,24 +24,35 @@ _SEPARATOR = re.compile(r"[#/:]")
 _SCHEME = re.compile(r"^https?://(www\.)?")
 _PUNCTUATION = re.compile(r"[\W_]+")
 _MOST_SHOWN = 3
+# Lookups that scan all names, before an index pays off.
+_MAX_SCANS = 3
 
 
 class Namesakes:
-    """Names by their local names, for `find`."""
+    """Known names, for `find`: after a few lookups, an index by their local names is built."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Collection[str]) -> None:
         """Store the known names."""
+        self._names = names
+        self._lookups = 0
         self._by_local: dict[str, list[str]] = {}
-        for name in names:
-            self._by_local.setdefault(local_name(name), []).append(name)
 
     def find(self, name: str) -> list[str]:
         """Return the known names that a name may stand for, sorted."""
         return sorted(
             known
-            for known in self._by_local.get(local_name(name), ())
+            for known in self._with_local(local_name(name))
             if known not in {name, RDF_TYPE} and _may_stand_for(name, known)
         )
+
+    def _with_local(self, wanted: str) -> Iterable[str]:
+        self._lookups += 1
+        if self._lookups <= _MAX_SCANS:
+            return (name for name in self._names if local_name(name) == wanted)
+        if not self._by_local:
+            for name in self._names:
+                self._by_local.setdefault(local_name(name), []).append(name)
+        return self._by_local.get(wanted, ())
 
 
 @lru_cache(maxsize=1 << 16)
