@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from zodiacedge.errors import nearest
 from zodiacedge.language.ast import Argument, Atom, Variable
+from zodiacedge.language.lint.namesakes import Namesakes
 from zodiacedge.language.parser import parse_rule, read_program
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import unifiable
@@ -126,3 +127,12 @@ def test_two_atoms_unify_exactly_where_they_share_an_instance(data: st.DataObjec
 def test_directed_unification(first: str, second: str, expected: bool) -> None:  # noqa: FBT001 - the expectation
     left, right = (parse_rule(f"{text} :- q(X, Y, Z, C) .").head for text in (first, second))
     assert unifiable(left, right) is expected
+
+
+def test_a_namesake_is_found_by_the_first_lookups_and_by_later_ones() -> None:
+    known = ["temp", "http://example.org/temp", "https://example.org/Temp#", "http://example.org/other"]
+    namesakes = Namesakes(known)
+    for _ in range(6):
+        assert namesakes.find("temp") == ["http://example.org/temp", "https://example.org/Temp#"]
+        assert namesakes.find("http://example.org/temp") == ["https://example.org/Temp#", "temp"]
+        assert namesakes.find("unknown") == []
