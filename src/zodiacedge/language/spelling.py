@@ -50,16 +50,15 @@ class Spelling:
     def _scan(self, name: str) -> Iterator[str]:
         word, letters = name.lower(), _letters(name)
         deletions = frozenset(_deletions(word))
-        lengths = range(len(word) - 1, len(word) + 2)
+        shortest, longest = len(word) - 1, len(word) + 1
         half = _half(word)
         start, end = word[:half], word[len(word) - half :]
         for known in self._names:
-            if len(known) in lengths:
+            # Most names that start alike differ only in their digits.
+            if shortest <= len(known) <= longest and _letters(known) != letters:
                 other = known.lower()
-                if (
-                    (other.startswith(start) or other.endswith(end))
-                    and _letters(known) != letters
-                    and not deletions.isdisjoint(_deletions(other))
+                if (other.startswith(start) or other.endswith(end)) and not deletions.isdisjoint(
+                    _deletions(other)
                 ):
                     yield known
 
