@@ -47,6 +47,11 @@ def test_a_fact_that_would_not_be_there_is_explained(farm: KnowledgeBase) -> Non
     assert farm.explain("alarm(wt1)").height == 1
 
 
+def test_a_limit_of_a_dry_run_is_a_number_of_facts(farm: KnowledgeBase) -> None:
+    with pytest.raises(ZodiacError, match="U013: expected a number of rows, found 0"):
+        farm.dry_run().explain("alarm(X)", limit=0)
+
+
 def test_a_dry_run_of_another_version_is_not_explained(farm: KnowledgeBase) -> None:
     report = farm.dry_run(add_facts="reading(wt2, 99) .")
     assert report.explain("alarm(wt2)").height == 1

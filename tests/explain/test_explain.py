@@ -158,3 +158,22 @@ def test_a_proof_of_any_height_is_found_when_the_budget_has_ended() -> None:
 def test_a_budget_of_nothing_is_refused() -> None:
     with pytest.raises(ze.ZodiacError, match="X001"):
         Budget(instances=0)
+
+
+def test_a_budget_is_one_of_numbers_and_serves_several_questions(farm: KnowledgeBase) -> None:
+    for wrong in (5, "60 s"):
+        with pytest.raises(ze.ZodiacError, match="U013: expected a budget"):
+            farm.explain("alarm(wt1)", budget=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ze.ZodiacError, match="U013: expected a number, found '60'"):
+        Budget(seconds="60")  # type: ignore[arg-type]
+    budget = Budget(instances=20)
+    assert all(farm.explain("hot(wt1)", budget=budget).least for _ in range(10))
+    assert budget.spent == 0
+
+
+def test_a_pattern_that_nothing_matches_leads_to_why_not(farm: KnowledgeBase) -> None:
+    with pytest.raises(ze.ZodiacError, match="why_not says why") as problem:
+        farm.explain("near(X, X)")
+    assert "X003" in str(problem.value)
+    with pytest.raises(ze.ZodiacError, match=r"it is known with 1 argument$"):
+        farm.explain("big(X, Y)")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from explain.checker import Facts, problems
 from explain.proving import patience
 from explain.test_random_why_not import absent_facts, in_attempt
 from strategies import Seeded
@@ -16,7 +17,6 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.errors import ZodiacError
-from zodiacedge.explain.check import Facts, problems
 from zodiacedge.explain.missing import BodyFails
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.vocabulary import RECENT_BASE

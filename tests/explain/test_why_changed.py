@@ -17,6 +17,28 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 
+def test_facts_that_join_and_leave_a_group_are_named_alone(tmp_path: Path) -> None:
+    with ze.open(tmp_path / "farm.zodiac", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("n: number(G, N) :- AGGREGATE(in(X, G)) ON G WITH COUNT(X) AS N .")
+            c.add_facts("in(a, g) . in(b, h) .")
+        with kb.change() as c:
+            c.add_facts("in(c, g) . in(d, h) . other(e) .")
+        with kb.change() as c:
+            c.remove_facts("in(a, g) . other(e) .")
+        first, second = kb.why_changed("number(g, 1)"), kb.why_changed("number(g, 2)")
+    came, went, _ = first.changes
+    assert (went.edit.facts_added, went.edit.direct) == ((parse_fact("in(c, g)"),), True)
+    assert (came.edit.facts_removed, came.edit.direct) == ((parse_fact("in(a, g)"),), True)
+    assert second.changes[0].edit.facts_removed == (parse_fact("in(a, g)"),)
+
+
+@pytest.mark.parametrize("versions", [0, -1, "3", True])
+def test_one_version_at_least_is_looked_back(farm: KnowledgeBase, versions: int) -> None:
+    with pytest.raises(ze.ZodiacError, match="U013: expected a number of versions"):
+        farm.why_changed("alarm(wt1)", versions=versions)
+
+
 @pytest.fixture
 def farm(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with ze.open(tmp_path / "farm.zodiac", create=True) as kb:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.explain.history import Edit
 from zodiacedge.explain.instances import match
+from zodiacedge.explain.premises import partly_filled
 from zodiacedge.explain.proof import AbsentPremise, AggregatePremise, Explicit
+from zodiacedge.language.ast import Atom
 from zodiacedge.language.canonical import relabelled, rule_key
 from zodiacedge.language.safety import resolve
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from zodiacedge.explain.proof import Premise, Proof
-    from zodiacedge.language.ast import Atom, Fact, Rule
+    from zodiacedge.language.ast import Fact, Rule
 
 # The facts of an edit that are named where none touches the proof.
 _SOME = 5
@@ -47,20 +49,23 @@ def touching(touched: Touched, proof: Proof, *, inserted: bool) -> Edit:
     )
     leaves = {fact for fact, support in proof.supports.items() if isinstance(support, Explicit)}
     patterns = [pattern for step in proof.steps() for pattern in _absent(step.premises)]
+    folded = [pattern for step in proof.steps() for pattern in _folded(step.premises)]
     added: list[Fact] = []
     removed: list[Fact] = []
     some: tuple[list[Fact], list[Fact]] = [], []
     for is_added, fact in touched.facts:
         if len(some[is_added]) < _SOME:
             some[is_added].append(fact)
-        if fact in leaves if is_added == inserted else any(match(p, fact) is not None for p in patterns):
+        touches = (
+            fact in leaves if is_added == inserted else any(match(p, fact) is not None for p in patterns)
+        )
+        if touches or any(match(p, fact) is not None for p in folded):
             (added if is_added else removed).append(fact)
     rules_added = [rule for rule in touched.rules_added if inserted and rule_key(resolve(rule)) in keys]
     rules_removed = [
         rule for rule in touched.rules_removed if not inserted and rule_key(resolve(rule)) in keys
     ]
-    direct = bool(added or removed or rules_added or rules_removed)
-    if direct:
+    if added or removed or rules_added or rules_removed:
         return Edit(0, tuple(rules_added), tuple(rules_removed), tuple(added), tuple(removed))
     return Edit(
         0,
@@ -70,6 +75,14 @@ def touching(touched: Touched, proof: Proof, *, inserted: bool) -> Edit:
         tuple(some[0]),
         direct=False,
     )
+
+
+def _folded(premises: Iterable[Premise]) -> Iterator[Atom]:
+    """Yield what a fact matches that comes into the group of an aggregate, or leaves it."""
+    for premise in premises:
+        if isinstance(premise, AggregatePremise):
+            atoms = (c for c in premise.aggregate.body if isinstance(c, Atom))
+            yield from (partly_filled(atom, premise.group) for atom in atoms)
 
 
 def _absent(premises: Iterable[Premise]) -> Iterator[Atom]:

@@ -32,6 +32,14 @@ def given_version(value: object) -> int:
     raise _wrong_type("the number of a version", value, "write it as an int; kb.log() lists them")
 
 
+def given_versions(value: object) -> int:
+    """Return how many versions to look back, or raise."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    note = "write it as an int of 1 or more: kb.why_changed(…, versions=10)"
+    raise _wrong_type("a number of versions", value, note)
+
+
 def given_limit(value: object) -> int | None:
     """Return the most rows of a query, or None for all, or raise."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):

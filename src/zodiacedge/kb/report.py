@@ -16,6 +16,7 @@ from zodiacedge.engine.api import NodeRun, SegmentChange
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.errors import counted as number_of
 from zodiacedge.explain.explainer import MOST_FACTS
+from zodiacedge.kb.arguments import given_limit
 from zodiacedge.kb.tables.changed_facts import ChangedFacts
 from zodiacedge.language.canonical import relabelled
 from zodiacedge.language.printer import abbreviate, format_predicate, format_rule
@@ -105,7 +106,7 @@ class ChangeReport:
     ) -> Proof:
         """Explain why a fact would be there after a dry run, as `kb.explain` does."""
         with self._asked() as explainer:
-            return explainer.explain(fact, limit, budget)
+            return explainer.explain(fact, given_limit(limit) or MOST_FACTS, budget)
 
     def why_not(self, fact: str | Fact | Atom, *, budget: Budget | None = None) -> WhyNot:
         """Explain why a fact would not be there after a dry run, as `kb.why_not` does."""

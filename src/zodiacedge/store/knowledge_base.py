@@ -19,7 +19,7 @@ from zodiacedge.errors import StoreProblem
 from zodiacedge.explain.explainer import MOST_VERSIONS, asked_fact, is_visible
 from zodiacedge.explain.history import History
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
-from zodiacedge.kb.arguments import given_time, given_version
+from zodiacedge.kb.arguments import given_time, given_version, given_versions
 from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.knowledge_base import KnowledgeBase, log_change
 from zodiacedge.kb.report import ChangeReport
@@ -359,10 +359,11 @@ class StoredKnowledgeBase(KnowledgeBase):
             budget: What the search for one proof may spend.
         """
         asked = asked_fact(fact, self._prefixes)
+        most = given_versions(versions)
         with self._locked_state() as state:
             upto, there = self._version, is_visible(asked, state.lookups(self._settings))
         oldest = self._store.first_version(upto)
-        since = max(oldest, upto - given_version(versions))
+        since = max(oldest, upto - most)
         changes: list[FactChange] = []
         with self.at(since) as walk:
             for record in self._store.records(since, upto):
