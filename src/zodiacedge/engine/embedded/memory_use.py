@@ -22,10 +22,12 @@ def memory_use(store: Database, profiles: Iterable[NodeRules]) -> Iterator[Memor
     # Terms that may be unused, at the mean size of a term.
     unused = min(reclamation.unused, used) * (dictionary.nbytes - dictionary.wasted) // used
     yield MemoryUse("terms", dictionary.used, dictionary.nbytes, dictionary.wasted + unused)
-    segments = (store.explicit, *store.segments.values())
+    segments = (store.explicit, store.windows, *store.segments.values())
     tables = [table for segment in segments for table in segment.every_table()]
     yield _rows("rows", tables)
     yield MemoryUse("indexes", sum(_indexes(table) for table in tables), sum(t.nbytes[1] for t in tables), 0)
+    moments = store.terms.moments
+    yield MemoryUse("moments", len(moments), moments.nbytes, 0)
     overlays = [
         table
         for segment in segments

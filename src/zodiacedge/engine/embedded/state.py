@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -244,12 +244,9 @@ class EmbeddedState:
 
     def reclaim(self, rules: Mapping[str, Rule]) -> None:
         """Free a part of the terms and of the memory that nothing uses any more."""
-        if self.windows.windows:
-            # They know new moments by their ids, which must not be used again.
-            return
         reclamation = self.store.reclamation
         try:
-            reclamation.step(rules, self._forget_classes)
+            reclamation.step(rules, self._forget_classes, partial(self.windows.leave, self.store))
         except MemoryError:
             reclamation.abandon()
 
@@ -340,6 +337,7 @@ class EmbeddedUncommitted:
         self.before.store.remove_reader(self.net)
         self.net.commit()
         self.draft.commit()
+        self.windows.commit(self.before.store)
         self.net.keep()
         self._commit_segments(self.before.store)
         # A count on demand lives with the report only, and so do the tables that it compares.

@@ -7,7 +7,7 @@ rules read them like any others. So a tick costs what is due, whatever a window 
 All moments of the dictionary count, whichever facts have them. A rule may compute a moment that was not there
 and is in a window: then the change is evaluated again, with that moment.
 
-New moments are those of terms with higher ids, so no id is freed or used again while rules have windows.
+A moment whose term is freed leaves the windows: no fact has it, so no rule has matched it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _EMPTY: _Span = (0, 0)
 class Windows:
     """The windows of a version: the clock, in microseconds, and the windows that rules read, by term id.
 
-    `seen` is the number of terms whose moments are in the relation.
+    `seen` is the number of moments that have arrived and that the relation takes account of.
     """
 
     clock: int | None = None
@@ -75,12 +75,28 @@ class Windows:
         return min(due, default=None)
 
     def hold(self, store: Database, first: int) -> bool:
-        """Whether a moment among the terms from an id on is in one of the windows."""
-        if self.clock is None or not self.windows or first == len(store.dictionary):
+        """Whether a moment that arrived after the first so many is in one of the windows."""
+        if self.clock is None or not self.windows:
             return False
         _, micros = store.terms.moments.since(first)
         spans = {self.span(number) for number in self.windows}
         return any(bool(((low < micros) & (micros <= high)).any()) for low, high in spans)
+
+    def commit(self, store: Database) -> None:
+        """Take up the moments that this version takes account of."""
+        if self.windows:
+            store.terms.moments.settle(self.seen)
+        else:
+            store.terms.moments.stop()
+
+    def leave(self, store: Database, ids: Ids) -> None:
+        """Take moments whose terms will be freed out of the relation."""
+        micros = store.dictionary.payloads[ids]
+        for number in self.windows:
+            low, high = self.span(number)
+            inside = ids[(low < micros) & (micros <= high)]
+            if len(inside):
+                store.windows.tables[WINDOWS].delete(_rows(inside, number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +123,8 @@ def next_windows(
     if not windows:
         return Windows(clock)
     if not old.windows:
-        store.reclamation.pause()
-        store.terms.moments.forget()
-    store.terms.moments.catch_up()
-    return Windows(clock, windows, len(store.dictionary))
+        store.terms.moments.follow()
+    return Windows(clock, windows, store.terms.moments.arrived)
 
 
 def windows_of(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> dict[int, Window]:
@@ -134,20 +148,16 @@ def window_delta(old: Windows, new: Windows, store: Database) -> WindowDelta | N
             known[span] = moments.between(*span)
         return known[span]
 
-    fresh, micros = moments.since(old.seen) if old.windows else (np.zeros(0, np.int32), np.zeros(0, np.int64))
+    fresh, micros = moments.since(old.seen)
     inserted: list[Ids] = []
     deleted: list[Ids] = []
     for number in {**old.windows, **new.windows}:
         before, after = old.span(number), new.span(number)
         entering = [between(span) for span in _without(after, before)]
-        low, high = _common(before, after)
-        if len(fresh) and low < high:
-            entering.append(fresh[(low < micros) & (micros <= high)])
+        entering.append(fresh[(after[0] < micros) & (micros <= after[1])])
         inserted += [_rows(ids, number) for ids in entering if len(ids)]
-        for span in _without(before, after):
-            ids = between(span)
-            # Those of later terms did not enter.
-            deleted += [_rows(ids[ids < old.seen], number)] if len(ids) else []
+        leaving = [between(span) for span in _without(before, after)]
+        deleted += [_rows(ids, number) for ids in leaving if len(ids)]
     if not inserted and not deleted:
         return None
     return WindowDelta(_together(inserted), _together(deleted))
@@ -160,8 +170,8 @@ def filled(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> Win
     windows = windows_of(store, rules, graph)
     if not windows:
         return Windows(clock)
-    store.terms.moments.catch_up()
-    new = Windows(clock, windows, len(store.dictionary))
+    store.terms.moments.follow()
+    new = Windows(clock, windows, store.terms.moments.arrived)
     delta = window_delta(Windows(), new, store)
     if delta is not None:
         store.windows.tables[WINDOWS].insert(delta.inserted)
@@ -181,10 +191,6 @@ def _without(span: _Span, other: _Span) -> Iterable[_Span]:
     else:
         parts = [(span[0], min(span[1], other[0])), (max(span[0], other[1]), span[1])]
     return [part for part in parts if part[0] < part[1]]
-
-
-def _common(span: _Span, other: _Span) -> _Span:
-    return max(span[0], other[0]), min(span[1], other[1])
 
 
 def _rows(ids: Ids, number: int) -> Ids:

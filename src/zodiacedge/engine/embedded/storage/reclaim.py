@@ -89,12 +89,15 @@ class Reclamation:
         if self.phase is not Phase.IDLE:
             self._store.dictionary.mark(inserted)
 
-    def step(self, rules: Mapping[str, Rule], forget: Callable[[], None]) -> None:
+    def step(
+        self, rules: Mapping[str, Rule], forget: Callable[[], None], leave: Callable[[Ids], None]
+    ) -> None:
         """Do the next part of a cycle, or begin one if it is time; only between changes.
 
         Args:
             rules: The rules in force, by key.
             forget: Drops what callers have cached about classes, whose ids may be used again.
+            leave: Takes moments that will be freed out of the windows.
         """
         work = self._part + _PER_WRITTEN * self._written
         self._written = 0
@@ -115,7 +118,7 @@ class Reclamation:
             else:
                 self._finish_marking(rules, forget)
         while self.phase is Phase.SWEEPING and work > 0:
-            work -= self._sweep()
+            work -= self._sweep(leave)
 
     @property
     def _is_worth_it(self) -> bool:
@@ -135,15 +138,13 @@ class Reclamation:
             self._store.dictionary.end_marking()
             self.phase = Phase.IDLE
 
-    def pause(self) -> None:
-        """Give a cycle up, and let new terms have new ids, for readers that know terms by their order."""
-        self.abandon()
-        self._store.dictionary.forget_free_ids()
-
     def _begin(self, rules: Mapping[str, Rule]) -> None:
         self.phase = Phase.MARKING
         self.cycles += 1
         self._store.dictionary.begin_marking()
+        for table in self._store.windows.every_table():
+            if _is_spacious(table):
+                table.trim()
         self._tables = self._unmarked_tables()
         self._place = len(self._tables[-1]) if self._tables else 0
         self._rules = list(rules.items())
@@ -172,7 +173,7 @@ class Reclamation:
         self._ids += done
         if not first:
             table.cycle = self.cycles
-            if table.capacity > _FEW_ROWS and len(table) * _SPACIOUS < table.capacity:
+            if _is_spacious(table):
                 table.trim()
                 done += len(table)
             self._tables.pop()
@@ -201,23 +202,33 @@ class Reclamation:
         store.forget_unowned()
         forget()
         self._constants = {key: known for key, known in self._constants.items() if key in rules}
+        store.terms.moments.unlisted()
         self._swept, self._sweep_end = 0, store.dictionary.begin_sweep()
         self.phase = Phase.SWEEPING
 
-    def _sweep(self) -> int:
-        dictionary = self._store.dictionary
+    def _sweep(self, leave: Callable[[Ids], None]) -> int:
+        dictionary, moments = self._store.dictionary, self._store.terms.moments
         first = self._swept
         end = self._swept = min(first + _SWEPT, self._sweep_end)
+        gone = moments.leave(first, end)
+        if len(gone):
+            leave(gone)
         freed = dictionary.sweep(first, end)
+        moments.listed(first, end)
         self.freed += freed
         if end == self._sweep_end:
             dictionary.end_marking()
             dictionary.trim()
+            moments.listed_anew()
             # Where the holders of many stay, cycles become rarer.
             self._wait = min(2 * self._wait, _LONGEST) if self._held > LEAST else 1
             self._used = dictionary.used - self._held
             self.phase = Phase.IDLE
         return end - first + 1 + freed * _PER_FREED
+
+
+def _is_spacious(table: Table) -> bool:
+    return table.capacity > _FEW_ROWS and len(table) * _SPACIOUS < table.capacity
 
 
 def constants_of(node: object) -> Iterator[Term]:

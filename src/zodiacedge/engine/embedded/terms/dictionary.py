@@ -292,15 +292,20 @@ class Dictionary:
         """Whether a term is marked as used."""
         return self._marks is not None and bool(self._marks[number])
 
-    def forget_free_ids(self) -> None:
-        """Forget the list of free ids, which a sweep makes again: until then a new term gets the next id."""
-        self._holes[:] = 0
-        self.words[L.D_FREE] = 0
+    def unmarked(self, first: int, end: int) -> NDArray[np.bool_]:
+        """Return for each of some ids whether it is not marked as used."""
+        return np.zeros(end - first, np.bool_) if self._marks is None else self._marks[first:end] == 0
+
+    @property
+    def first_free(self) -> int:
+        """The free id that the next number takes, -1 if it takes a new one."""
+        return int(self._holes[0]) - 1
 
     def begin_sweep(self) -> int:
-        """Forget the list of free ids; return the number of ids to sweep."""
+        """Forget the list of free ids, which the sweep makes again; return the number of ids to sweep."""
         mark_roots(self._address)
-        self.forget_free_ids()
+        self._holes[:] = 0
+        self.words[L.D_FREE] = 0
         return len(self)
 
     def sweep(self, first: int, end: int) -> int:

@@ -1,17 +1,21 @@
 """An index of the moments of a dictionary in their order: a few sorted runs, merged as they grow.
 
-A lookup costs a binary search in each run, whatever the number of moments.
+A lookup costs a binary search in each run, whatever the number of moments. New terms are those with new ids,
+and those that have taken free ids: a number takes the lowest free id without a hole. Moments that arrived
+wait apart until a version has taken them up (`settle`); moments whose terms are freed leave the index.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels import layout as L
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.terms.dictionary import Dictionary
@@ -19,66 +23,177 @@ if TYPE_CHECKING:
 
     _Run = tuple[NDArray[np.int64], Ids]
 
+_NO_IDS: Ids = np.zeros(0, np.int32)
+_FREED = -1
+# So many entries are searched at once for one that is not freed.
+_TOGETHER = 1024
+
+
+class _Known(NamedTuple):
+    """What the index knows; replaced in one step, so that an interruption leaves it whole."""
+
+    total: int = 0
+    """The number of ids when it last caught up."""
+    free: Ids = _NO_IDS
+    """The free ids without holes at that time, in the order in which they are taken."""
+    arrived: Ids = _NO_IDS
+    """The moments that no version has taken up."""
+    settled: int = 0
+    """The number of moments that were taken up since `follow`."""
+    runs: tuple[_Run, ...] = ()
+
 
 class MomentIndex:
-    """The moments of a dictionary, by microseconds; terms that came since are taken up by `catch_up`."""
+    """The moments of a dictionary, by microseconds, once it follows the dictionary."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         """Start with no moments."""
         self._dictionary = dictionary
-        self._state: tuple[int, tuple[_Run, ...]] = 0, ()
+        self._known: _Known | None = None
 
-    def forget(self) -> None:
-        """Drop all moments, because ids may have been freed and used again since the last call."""
-        self._state = 0, ()
+    def __len__(self) -> int:
+        """Return the number of entries, those of freed moments among them."""
+        return sum(len(ids) for _, ids in self._runs())
 
-    def catch_up(self) -> None:
-        """Take up the terms that were added to the dictionary since the last call."""
-        seen, runs = self._state
+    @property
+    def nbytes(self) -> int:
+        """Allocated bytes."""
+        return sum(micros.nbytes + ids.nbytes for micros, ids in self._runs())
+
+    def follow(self) -> None:
+        """Take up all moments of the dictionary, and those that come from now on."""
         total = len(self._dictionary)
-        if total == seen:
-            return
-        ids, micros = self.since(seen)
-        if len(ids):
-            order = np.argsort(micros, kind="stable")
-            runs = _merged((*runs, (micros[order], ids[order])))
-        # In one step, so that an interruption leaves the index whole.
-        self._state = total, runs
+        free = self._free_between(0, total)
+        self._known = _Known(total, free, runs=_merged((self._sorted(self._moments(0, total)),)))
+
+    def stop(self) -> None:
+        """Drop all moments."""
+        self._known = None
+
+    @property
+    def arrived(self) -> int:
+        """The number of moments that have arrived since `follow`."""
+        known = self._caught_up()
+        return known.settled + len(known.arrived)
 
     def since(self, first: int) -> tuple[Ids, NDArray[np.int64]]:
-        """Return the moments among the terms from an id on, and their microseconds."""
-        dictionary = self._dictionary
-        ids = (np.flatnonzero(dictionary.kinds[first:] == L.K_MOMENT) + first).astype(np.int32)
-        return ids, dictionary.payloads[ids]
+        """Return the moments that arrived after the first so many, and their microseconds."""
+        known = self._caught_up()
+        ids = known.arrived[first - known.settled :]
+        ids = ids[ids != _FREED]
+        return ids, self._dictionary.payloads[ids]
+
+    def settle(self, first: int) -> None:
+        """Take up the first so many moments that arrived: a version has them."""
+        known = self._caught_up()
+        count = first - known.settled
+        ids = known.arrived[:count]
+        runs = _merged((*known.runs, self._sorted(ids[ids != _FREED])))
+        self._known = known._replace(arrived=known.arrived[count:], settled=first, runs=runs)
 
     def between(self, after: int, upto: int) -> Ids:
-        """Return the moments with `after < microseconds <= upto`."""
+        """Return the moments that were taken up with `after < microseconds <= upto`."""
         found: list[Ids] = []
-        if after < upto:
-            for micros, ids in self._state[1]:
-                start, end = micros.searchsorted((after, upto), "right").tolist()
-                if start < end:
-                    found.append(ids[start:end])
+        for micros, ids in self._runs() if after < upto else ():
+            start, end = micros.searchsorted((after, upto), "right").tolist()
+            part = ids[start:end]
+            part = part[part != _FREED]
+            if len(part):
+                found.append(part)
         if len(found) == 1:
             return found[0]
-        return np.concatenate(found) if found else np.zeros(0, np.int32)
+        return np.concatenate(found) if found else _NO_IDS
 
     def first_after(self, after: int) -> int | None:
         """Return the microseconds of the first moment after a given one."""
-        firsts: list[int] = []
-        for micros, _ in self._state[1]:
+        _, late = self.since(self._known.settled) if self._known else (_NO_IDS, np.zeros(0, np.int64))
+        firsts = late[late > after].tolist()
+        for micros, ids in self._runs():
             at = int(micros.searchsorted(after, "right"))
-            if at < len(micros):
-                firsts.append(int(micros[at]))
+            while at < len(ids):
+                there = np.flatnonzero(ids[at : at + _TOGETHER] != _FREED)
+                if len(there):
+                    firsts.append(int(micros[at + there[0]]))
+                    break
+                at += _TOGETHER
         return min(firsts, default=None)
+
+    # Terms are freed
+
+    def unlisted(self) -> None:
+        """Take up the terms that are there before the dictionary makes its list of free ids anew."""
+        if self._known:
+            self._known = self._caught_up()._replace(free=_NO_IDS)
+
+    def leave(self, first: int, end: int) -> Ids:
+        """Drop the moments among some ids that are not marked as used, and return them."""
+        if not self._known:
+            return _NO_IDS
+        known = self._caught_up()
+        gone = self._moments(first, min(end, len(self._dictionary)), used=False)
+        micros = self._dictionary.payloads[gone]
+        for values, ids in known.runs if len(gone) else ():
+            at = values.searchsorted(micros)
+            at = at[at < len(values)]
+            ids[at[np.isin(ids[at], gone)]] = _FREED
+        known.arrived[np.isin(known.arrived, gone)] = _FREED
+        return gone
+
+    def listed(self, first: int, end: int) -> None:
+        """Note the free ids among some, which were appended to the list of free ids."""
+        if self._known:
+            free = self._free_between(first, min(end, len(self._dictionary)))
+            self._known = self._known._replace(free=np.concatenate((self._known.free, free)))
+
+    def listed_anew(self) -> None:
+        """Note all free ids, after the last ones were dropped or holes closed."""
+        if self._known:
+            total = len(self._dictionary)
+            self._known = self._known._replace(total=total, free=self._free_between(0, total))
+
+    def _caught_up(self) -> _Known:
+        """Take up the terms that came since the last call."""
+        known = self._known
+        if known is None:
+            return _Known()
+        first, total = self._dictionary.first_free, len(self._dictionary)
+        taken = len(known.free) if first < 0 else int(known.free.searchsorted(first))
+        if not taken and total == known.total:
+            return known
+        fresh = known.free[:taken]
+        fresh = fresh[self._dictionary.kinds[fresh] == L.K_MOMENT]
+        arrived = np.concatenate((known.arrived, fresh, self._moments(known.total, total)))
+        self._known = known._replace(total=total, free=known.free[taken:], arrived=arrived)
+        return self._known
+
+    def _runs(self) -> Iterator[_Run]:
+        yield from self._known.runs if self._known else ()
+
+    def _moments(self, first: int, end: int, *, used: bool = True) -> Ids:
+        are_moments = self._dictionary.kinds[first:end] == L.K_MOMENT
+        if not used:
+            are_moments &= self._dictionary.unmarked(first, end)
+        return (np.flatnonzero(are_moments) + first).astype(np.int32)
+
+    def _free_between(self, first: int, end: int) -> Ids:
+        dictionary = self._dictionary
+        free = np.flatnonzero(dictionary.kinds[first:end] == L.K_FREE) + first
+        holes = dictionary.payloads[free] & ((1 << L.HOLE_BITS) - 1)
+        return free[holes == 0].astype(np.int32)
+
+    def _sorted(self, ids: Ids) -> _Run:
+        micros = self._dictionary.payloads[ids]
+        order = np.argsort(micros, kind="stable")
+        return micros[order], ids[order]
 
 
 def _merged(runs: tuple[_Run, ...]) -> tuple[_Run, ...]:
-    """Merge the last runs, so that each is at least twice as long as the next."""
-    merged = list(runs)
-    while len(merged) > 1 and len(merged[-2][0]) < 2 * len(merged[-1][0]):
+    """Merge the last runs, so that each is at least twice as long as the next, without freed moments."""
+    merged = [run for run in runs if len(run[1])]
+    while len(merged) > 1 and len(merged[-2][1]) < 2 * len(merged[-1][1]):
         last, other = merged.pop(), merged.pop()
-        micros = np.concatenate((other[0], last[0]))
+        micros, ids = np.concatenate((other[0], last[0])), np.concatenate((other[1], last[1]))
+        micros, ids = micros[ids != _FREED], ids[ids != _FREED]
         order = np.argsort(micros, kind="stable")
-        merged.append((micros[order], np.concatenate((other[1], last[1]))[order]))
+        merged.append((micros[order], ids[order]))
     return tuple(merged)
