@@ -225,6 +225,9 @@ class Batch(Protocol):
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of the facts added so far."""
 
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[Batch, int]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
+
 
 @runtime_checkable
 class TakesFrames(Protocol):
@@ -301,6 +304,9 @@ class State(Materialisation, Protocol):
 
     def holds(self, term: Term) -> bool:
         """Whether an explicit fact has this term as an argument."""
+
+    def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterable[Fact]:
+        """The explicit facts of a predicate whose argument, from 1, is an earlier moment; all if None."""
 
     def batch(self) -> Batch:
         """Return an empty batch for the next change."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ from zodiacedge.language.ast import (
 from zodiacedge.language.printer import format_argument, format_atom, format_rule, format_term
 from zodiacedge.language.safety import analyse
 from zodiacedge.language.unify import unifiable
-from zodiacedge.terms import Term, order_key
+from zodiacedge.terms import Literal, Term, order_key, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -177,6 +178,11 @@ class ReferenceMaterialisation:
     def holds(self, term: Term) -> bool:
         """Whether an explicit fact has this term as an argument."""
         return any(term in fact.args for fact in self.explicit_facts)
+
+    def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterable[Fact]:
+        """The explicit facts of a predicate whose argument, from 1, is an earlier moment; all if None."""
+        facts = [fact for fact in self.explicit_facts if fact.predicate == predicate]
+        return [fact for fact in facts if moment is None or _is_earlier(fact.args[position - 1], moment)]
 
     def batch(self) -> ReferenceBatch:
         """Return an empty batch for the next change."""
@@ -330,6 +336,22 @@ class ReferenceBatch:
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of the facts added so far."""
         return frozenset(fact.predicate for fact in self.collected)
+
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[ReferenceBatch, int]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
+        old = {
+            fact
+            for fact in self.collected
+            if fact.predicate.name == name
+            and position <= fact.predicate.arity
+            and _is_earlier(fact.args[position - 1], moment)
+        }
+        return ReferenceBatch(self.collected - old), len(old)
+
+
+def _is_earlier(term: Term, moment: datetime) -> bool:
+    value = value_of(term) if isinstance(term, Literal) else None
+    return isinstance(value, datetime) and value < moment
 
 
 def _facts(batch: Batch) -> frozenset[Fact]:

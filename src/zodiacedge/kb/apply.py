@@ -16,6 +16,14 @@ from zodiacedge.kb.change import has_facts, plan_rule_delta
 from zodiacedge.kb.report import ChangeReport, dropped_nodes
 from zodiacedge.kb.time.clock import clock_after, ticked
 from zodiacedge.kb.time.hidden import ShownNetChange
+from zodiacedge.kb.time.retention import (
+    NO_RETENTION,
+    Moment,
+    Retention,
+    declares,
+    retained,
+    retention_of,
+)
 from zodiacedge.kb.warnings import mistaken_constants, names_without_facts
 from zodiacedge.language.ast import body_atoms
 from zodiacedge.language.checks import text_order
@@ -53,6 +61,7 @@ class CurrentVersion(NamedTuple):
     """Those that changes have declared, which a change may redefine."""
     now: datetime | None = None
     """Its time, None before the first tick."""
+    retention: Retention = NO_RETENTION
 
 
 class EvaluatedChange(NamedTuple):
@@ -64,6 +73,8 @@ class EvaluatedChange(NamedTuple):
     report: ChangeReport
     now: datetime | None
     """The time after the change."""
+    retention: Retention | None
+    """The retention after the change; None if it is to be read from the facts."""
 
 
 def evaluate_change(
@@ -110,6 +121,12 @@ def _maintained(
     start = time.perf_counter()
     version, program, before = current.version, current.program, current.state
     change = ticked(change, current.now)
+    retention = current.retention
+    if declares(change):
+        retention = retention_of(before, settings, change)
+    present = change.tick or current.now
+    if present and not change.accepted and (retention.keeps or current.retention.stated):
+        change = retained(change, current.retention, retention, Moment(present, before, settings))
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
         # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
@@ -158,7 +175,8 @@ def _maintained(
         packs=moves(program.packs, delta.program.packs),
         packs_delta=delta.packs,
     )
-    return EvaluatedChange(delta.program, fact_delta, uncommitted, report, now)
+    known = None if change.loaded or change.unloaded else retention
+    return EvaluatedChange(delta.program, fact_delta, uncommitted, report, now, known)
 
 
 def _predicates_of(program: RuleBase) -> frozenset[Predicate]:

@@ -21,7 +21,7 @@ from zodiacedge.language.checks import Host, Subject, check
 from zodiacedge.language.lint.lints import lint
 from zodiacedge.language.parser import ground
 from zodiacedge.language.printer import format_atom, format_predicate, format_rule
-from zodiacedge.language.vocabulary import RECENT_BASE, TIME_RELATION
+from zodiacedge.language.vocabulary import KEEP_RELATION, RECENT_BASE, TIME_RELATION
 from zodiacedge.language.windows import as_written, is_hidden
 from zodiacedge.packs.base_program import BaseChange
 from zodiacedge.packs.owners import PacksDelta
@@ -184,7 +184,8 @@ def _has_only_facts(change: Change) -> bool:
     """Return whether a change concerns no rule, and no time of a predicate."""
     if change.add_rules or change.remove_rules or change.sync_rules or change.packs:
         return False
-    return all(fact.relation != TIME_RELATION for fact in (*change.add_facts, *change.remove_facts))
+    facts = (*change.add_facts, *change.remove_facts)
+    return all(fact.relation not in {TIME_RELATION, KEEP_RELATION} for fact in facts)
 
 
 def _changed(
@@ -229,6 +230,9 @@ def _moved_times(
             if any(atom.within and atom.predicate.name == name for atom in atoms):
                 note = "remove the rules with `within` on it in the same change or before"
                 yield Diagnostic("C023", f"rules have windows on {format_predicate(name)}", note)
+            if any(fact_delta.matching(Atom(KEEP_RELATION, (fact.args[0], Variable("length"))), 1)):
+                note = "remove its @keep in the same change or before"
+                yield Diagnostic("C023", f"facts of {format_predicate(name)} are kept by this time", note)
 
 
 def _dropped(program: RuleBase, removed: Collection[str]) -> Iterator[Mapping[str, Rule]]:

@@ -44,6 +44,7 @@ from zodiacedge.kb.subscribe import Subscribers, predicate_name
 from zodiacedge.kb.tables.predicates import arrow_table_of, columns_for, predicate_of
 from zodiacedge.kb.time.clock import clock_of, system_time
 from zodiacedge.kb.time.hidden import is_hidden_name, shown
+from zodiacedge.kb.time.retention import retention_of
 from zodiacedge.kb.transaction import Transaction, given_change
 from zodiacedge.kb.verify import Verification, verified
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.apply import EvaluatedChange
     from zodiacedge.kb.slice import Slice
     from zodiacedge.kb.subscribe import Notice, Subscription
+    from zodiacedge.kb.time.retention import Retention
     from zodiacedge.kb.transaction import Facts
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.packs.delta import PackDelta
@@ -147,6 +149,7 @@ class KnowledgeBase:
         self._engine_lock = self._gate.engine_lock
         self._subscribers = Subscribers()
         self._time: tuple[State, datetime | None] | None = None
+        self._retention: tuple[State, Retention] | None = None
         self._explained: tuple[State, Settings, Explainer] | None = None
 
     def __enter__(self) -> Self:
@@ -346,7 +349,7 @@ class KnowledgeBase:
         """Evaluate a change and bring it into force; subscribers are not called yet."""
         with self._locked_state():
             note = replace(note, prefixes=self._new_prefixes(note.prefixes))
-            program, fact_delta, uncommitted, report, now = self._evaluated(change, note)
+            program, fact_delta, uncommitted, report, now, kept = self._evaluated(change, note)
             if not report.committed:
                 if committed:
                     committed(report)
@@ -358,6 +361,7 @@ class KnowledgeBase:
                 with uninterrupted():
                     self._program, self._state = program, uncommitted.commit()
                     self._time = self._state, now
+                    self._retention = (self._state, kept) if kept else None
                     self._explained = None
                     self._version = report.version_after
                     self._explicit_facts += report.facts_added - report.facts_removed
@@ -530,7 +534,11 @@ class KnowledgeBase:
     def _evaluated(self, change: Change, note: ChangeNote | None) -> EvaluatedChange:
         self._check_changes(dry=note is None)
         version, now = self._version, self._clock()
-        current = CurrentVersion(version, self._program, self._state, self._prefixes, self._declared, now)
+        if self._retention is None or self._retention[0] is not self._state:
+            self._retention = self._state, retention_of(self._state, self._settings)
+        current = CurrentVersion(
+            version, self._program, self._state, self._prefixes, self._declared, now, self._retention[1]
+        )
         settings = replace(self._settings, yield_point=self._engine_lock)
         return evaluate_change(current, change, self._host(), settings, note)
 

@@ -35,7 +35,7 @@ from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse, resolve
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
-from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS, TIME_RELATION
+from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS, KEEP_RELATION, TIME_RELATION
 from zodiacedge.language.windows import has_windows, misplaced_now, untimed_windows
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal, value_of
 from zodiacedge.util.regular_expressions import compiled
@@ -442,6 +442,18 @@ def timed_windows(subject: Subject) -> Iterator[Diagnostic]:
         yield from untimed_windows(rule, times)
 
 
+def kept_times(subject: Subject) -> Iterator[Diagnostic]:
+    """Check that an `@time` names the time of each predicate whose facts are kept by it."""
+    kept = [atom for atom in subject.facts if atom.relation == KEEP_RELATION]
+    times = (subject.times() if subject.times else declared_times(subject.facts)) if kept else {}
+    for atom in kept:
+        name = atom.args[0].value if isinstance(atom.args[0], IRI) else ""
+        if name not in times:
+            shown = format_predicate(name)
+            note = f"declare it, @time {shown} 3 . or count from when a fact was stated: 7 d since stated"
+            yield Diagnostic("C025", f"no @time says which argument of {shown} is its time", note, atom.span)
+
+
 def declared_times(facts: Iterable[Atom | Fact]) -> dict[str, int]:
     """Return the argument that is the time of each predicate, from 1, as facts of `@time` say."""
     times: dict[str, int] = {}
@@ -493,4 +505,5 @@ PROGRAM_CHECKS: tuple[Callable[[Subject], Iterator[Diagnostic]], ...] = (
     familiar_names,
     one_kind,
     timed_windows,
+    kept_times,
 )

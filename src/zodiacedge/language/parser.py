@@ -58,6 +58,9 @@ from zodiacedge.language.vocabulary import (
     DEFAULT_PREFIXES,
     FUNCTION_PREFIX,
     FUNCTIONS,
+    KEEP_ABOUT_RELATION,
+    KEEP_RELATION,
+    KEEP_STATED_RELATION,
     NOW,
     RESERVED,
     TIME_RELATION,
@@ -93,6 +96,7 @@ _MAX_CONJUNCTS = 400
 _MAX_DEPTH = 100
 _LONGEST = 1 << 63
 _DURATIONS = frozenset({XSD_DURATION, XSD + "yearMonthDuration"})
+KEEP_FORM = "`@keep reading 7 d .`, `@keep about Reading by time 1 d .`, `@keep status 1 h since stated .`"
 TIME_FORM = "`@time reading 3 .` says which argument of reading is when it was so"
 
 
@@ -311,7 +315,8 @@ class _Parser:
             raise self._problem(
                 "L006",
                 f"@{token.text} is not a declaration",
-                "write `@prefix name: <iri> .` or `@time p 3 .`; relative IRIs are kept as written",
+                "write `@prefix name: <iri> .`, `@time p 3 .` or `@keep p 7 d .`; "
+                "relative IRIs are kept as written",
                 token,
             )
         self._prefix_declaration()
@@ -330,16 +335,40 @@ class _Parser:
             return None
         self._take(operand=True)
         word = self._scanner.peek(operand=True)
-        if word.text != "time":
+        if word.text not in {"time", "keep"}:
             self._scanner.position = start
             return None
         self._scanner.take(word)
+        if word.text == "keep":
+            return self._keep_declaration(start)
         predicate = self._name(TIME_FORM)
         token = self._take(operand=True)
         if token.kind != "number" or not token.text.isdigit() or not 0 < int(token.text) <= _MAX_DEPTH:
             raise self._unexpected(token, "the position of an argument, from 1", TIME_FORM, "L022")
         self._expect(".", TIME_FORM)
         return Atom(TIME_RELATION, (predicate, _number(token.text)), self._scanner.span(start))
+
+    def _keep_declaration(self, start: int) -> Atom:
+        word = self._scanner.peek(operand=True)
+        about = word.kind == "name" and word.text == "about"
+        if about:
+            self._scanner.take(word)
+            # A predicate may have this name.
+            about = self._scanner.peek(operand=True).kind in {"iri", "prefixed", "name"}
+            if not about:
+                self._scanner.position = word.start
+        relation, names = KEEP_RELATION, [self._name(KEEP_FORM)]
+        if about:
+            relation = KEEP_ABOUT_RELATION
+            self._expect_word("by", KEEP_FORM, code="L022")
+            names.append(self._name(KEEP_FORM))
+        length = self._length(KEEP_FORM)
+        if not about and self._sees_word("since"):
+            self._take(operand=False)
+            self._expect_word("stated", KEEP_FORM, code="L022")
+            relation = KEEP_STATED_RELATION
+        self._expect(".", KEEP_FORM)
+        return Atom(relation, (*names, length), self._scanner.span(start))
 
     def _name(self, form: str) -> IRI:
         token = self._take(operand=True)

@@ -63,7 +63,17 @@ TIME_BASE = "urn:zodiac:"
 CLOCK = TIME_BASE + "clock"
 NOW_RELATION = TIME_BASE + "now"  # (clock, moment)
 TIME_RELATION = TIME_BASE + "time"  # (predicate, position)
-TIME_FACTS = {NOW_RELATION: 2, TIME_RELATION: 2}
+KEEP_RELATION = TIME_BASE + "keep"  # (predicate, length)
+KEEP_ABOUT_RELATION = TIME_BASE + "keepAbout"  # (class, property, length)
+KEEP_STATED_RELATION = TIME_BASE + "keepStated"  # (predicate, length)
+TIME_FACTS = {
+    NOW_RELATION: 2,
+    TIME_RELATION: 2,
+    KEEP_RELATION: 2,
+    KEEP_ABOUT_RELATION: 3,
+    KEEP_STATED_RELATION: 2,
+}
+STATED_BASE = TIME_BASE + "stated:"  # with the name of a predicate: its arguments, and when they were stated
 WINDOW_RELATION = TIME_BASE + "window"  # (moment, window)
 RECENT_BASE = TIME_BASE + "recent:"  # with a digest of the atom that a rule negates within a length of time
 

@@ -141,7 +141,7 @@ class StoredKnowledgeBase(KnowledgeBase):
         usable = self._prefixes | before.prefixes
         current = CurrentVersion(before.version, before.program, before.state, usable, before.prefixes)
         with self._gate.inside():
-            program, fact_delta, uncommitted, report, _ = evaluate_change(
+            program, fact_delta, uncommitted, report, *_ = evaluate_change(
                 current, change, self._host(), settings, ChangeNote(entry.message, prefixes)
             )
             check_counts(store.location, entry, store.persistence.counts_after(fact_delta, uncommitted))

@@ -189,6 +189,15 @@ class EmbeddedState:
         tables = self.store.explicit.tables.items()
         return number >= 0 and any(len(rows_with(name, table.rows, number)) for name, table in tables)
 
+    def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterator[Fact]:
+        """Yield the explicit facts of a predicate whose argument is an earlier moment; all if None."""
+        for relation, table in self.store.explicit.tables.items():
+            if len(table) and self.store.predicate(relation) == predicate:
+                rows = table.rows
+                if moment is not None:
+                    rows = rows[self.store.terms.are_earlier(rows[:, position - 1], moment)]
+                yield from self.store.facts_of(relation, rows)
+
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
         """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
         store = self.store

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
+from zodiacedge.engine.api import Settings
 from zodiacedge.engine.query_lookups import QueryLookups
 from zodiacedge.engine.spark.compare.checksums import mismatches
 from zodiacedge.engine.spark.compare.diff import diff
@@ -23,10 +24,13 @@ from zodiacedge.engine.spark.query.key_lookups import KeyLookups
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
-from zodiacedge.language.ast import Predicate, body_atoms
+from zodiacedge.language.ast import Comparison, Predicate, Query, Variable, atom, body_atoms
+from zodiacedge.language.parser import ground
+from zodiacedge.terms import date_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -39,14 +43,13 @@ if TYPE_CHECKING:
         Mismatch,
         NodeRun,
         RanJob,
-        Settings,
         State,
     )
     from zodiacedge.engine.spark.maintain.net_change import SparkNetChange
     from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.io.formats.column_mapping import ColumnMapping
-    from zodiacedge.language.ast import Fact, Query, Rule, Variable
+    from zodiacedge.language.ast import Conjunct, Fact, Rule
     from zodiacedge.terms import Term
 
 # So many facts of `rdf:type` are grouped by class at a time.
@@ -230,6 +233,17 @@ class SparkState(SparkVersion):
         """Name the jobs of a `with` block by what they are for; return those that ran."""
         with self.workspace.jobs.together(purpose) as group:
             yield group.ran
+
+    def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterable[Fact]:
+        """The explicit facts of a predicate whose argument, from 1, is an earlier moment; all if None."""
+        columns = tuple(Variable(f"V{n}") for n in range(predicate.arity))
+        pattern = atom(predicate.name, columns)
+        body: tuple[Conjunct, ...] = (pattern,)
+        if moment is not None:
+            body = (pattern, Comparison(columns[position - 1], "<", date_time(moment)))
+        rows = self.answer(Query(columns, body), Settings()).rows
+        found = [ground(replace(pattern, args=(*row, *pattern.args[len(columns) :]))) for row in rows]
+        return self.lookups(Settings()).explicit_among(found)
 
     def batch(self) -> SparkBatch:
         """Return an empty batch of facts."""

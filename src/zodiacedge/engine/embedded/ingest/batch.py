@@ -30,6 +30,7 @@ from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     import pyarrow as pa
 
@@ -182,6 +183,19 @@ class EmbeddedBatch:
     def predicates(self) -> frozenset[Predicate]:
         """Return the predicates of the facts."""
         return frozenset(map(self.store.predicate, self._rows))
+
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[EmbeddedBatch, int]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
+        batch, dropped = EmbeddedBatch(self.store), 0
+        for relation, arrays in self._rows.items():
+            predicate = self.store.predicate(relation)
+            for rows in arrays:
+                kept = rows
+                if predicate.name == name and position <= predicate.arity:
+                    kept = rows[~self.store.terms.are_earlier(rows[:, position - 1], moment)]
+                dropped += len(rows) - len(kept)
+                batch.add_rows(relation, kept)
+        return batch, dropped
 
     def distinct(self) -> Segment:
         """Return the facts, without duplicates."""

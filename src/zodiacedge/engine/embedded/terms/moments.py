@@ -179,7 +179,8 @@ class MomentIndex:
         dictionary = self._dictionary
         free = np.flatnonzero(dictionary.kinds[first:end] == L.K_FREE) + first
         holes = dictionary.payloads[free] & ((1 << L.HOLE_BITS) - 1)
-        return free[holes == 0].astype(np.int32)
+        ids: Ids = free[holes == 0].astype(np.int32)
+        return ids
 
     def _sorted(self, ids: Ids) -> _Run:
         micros = self._dictionary.payloads[ids]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 import numpy as np
 
+from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.jit import MEMORY
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.moments import MomentIndex
@@ -16,9 +18,14 @@ from zodiacedge.engine.embedded.terms.moments import MomentIndex
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
+
     from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.language.ast import Predicate
     from zodiacedge.terms import Term
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class TermHolder(Protocol):
@@ -66,6 +73,15 @@ class TermSpace:
     def mentioned(self, number: int) -> Term | None:
         """Return the term of an id if rules mention it."""
         return self._mentioned.get(number)
+
+    def are_earlier(self, ids: Ids, moment: datetime) -> NDArray[np.bool_]:
+        """Return for each term whether it is a moment before another one."""
+        micros = (moment - _EPOCH) // timedelta(microseconds=1)
+        dictionary = self.dictionary
+        earlier: NDArray[np.bool_] = (dictionary.kinds[ids] == L.K_MOMENT) & (
+            dictionary.payloads[ids] < micros
+        )
+        return earlier
 
     def add_holder(self, holder: TermHolder) -> None:
         """Keep the ids of an object as long as the object lives."""

@@ -29,6 +29,7 @@ from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -146,6 +147,16 @@ class SparkBatch:
     def predicates(self) -> frozenset[Predicate]:
         """Return the predicates of the facts."""
         return self.values.predicates().union(self._files.predicates())
+
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[SparkBatch, int]:
+        """Return the batch without older facts among those given as values, and how many these are.
+
+        Facts of files stay: the next tick removes them.
+        """
+        batch = SparkBatch(self.workspace)
+        batch.values, dropped = self.values.without_older(name, position, moment)
+        batch._files = self._files
+        return batch, dropped
 
     def rows(self) -> BatchFiles:
         """Return the facts as files; those given as values are written."""

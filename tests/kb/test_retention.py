@@ -1,0 +1,275 @@
+"""What `@keep` forgets: with the clock, with what follows, and everywhere; and what comes too late."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+import zodiacedge as ze
+from strategies import Seeded
+from zodiacedge.engine.api import Settings
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.kb.change import Change
+from zodiacedge.kb.knowledge_base import KnowledgeBase
+from zodiacedge.language.parser import parse_fact, parse_program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENGINES = pytest.mark.parametrize("engine", ["reference", "embedded"])
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def at(minute: float) -> datetime:
+    return START + timedelta(minutes=minute)
+
+
+def opened(program: str, engine: str = "embedded") -> ze.KnowledgeBase:
+    kb = ze.open(engine=engine)
+    with kb.change() as c:
+        c.add_rules(program)
+        c.tick(at(0))
+    return kb
+
+
+def shown(kb: ze.KnowledgeBase, *predicates: str) -> set[str]:
+    return {str(fact) for fact in kb.facts() if fact.predicate.name in predicates}
+
+
+READINGS = """
+@time reading 3 .
+@keep reading 10 min .
+hot: hot(S) :- reading(S, V, _), V > 30 .
+reading(s1, 35, "2026-01-01T12:00:00Z"^^xsd:dateTime) .
+reading(s2, 36, "2026-01-01T12:05:00Z"^^xsd:dateTime) .
+reading(s3, 37, "some day") .
+"""
+
+
+@ENGINES
+def test_old_facts_go_with_what_follows_from_them_in_the_tick(engine: str) -> None:
+    kb = opened(READINGS, engine)
+    kb.tick(at(10))
+    assert shown(kb, "hot") == {"hot(s1)", "hot(s2)", "hot(s3)"}
+    report = kb.tick(at(10.5))
+    assert shown(kb, "hot") == {"hot(s2)", "hot(s3)"}
+    assert "hot(s1)" in {str(fact) for fact in report.deleted}
+    assert report.version_after == report.version_before + 1
+    kb.tick(at(60))
+    assert shown(kb, "hot") == {"hot(s3)"}
+    assert kb.verify("reference").ok
+
+
+@ENGINES
+def test_late_facts_are_counted_and_not_taken(engine: str, tmp_path: Path) -> None:
+    kb = opened(READINGS, engine)
+    file = tmp_path / "reading.csv"
+    file.write_text(
+        '<s4>,50,"""2026-01-01T12:20:00Z""^^xsd:dateTime"\n<s5>,50,"""2026-01-01T12:39:00Z""^^xsd:dateTime"\n'
+    )
+    with kb.change() as c:
+        c.tick(at(40))
+        c.add_facts([("reading", ze.iri("s6"), 90, at(1)), ("reading", ze.iri("s7"), 90, at(31))])
+        c.load(f"reading={file}")
+    assert shown(kb, "hot") == {"hot(s3)", "hot(s5)", "hot(s7)"}
+    (late,) = [warning for warning in c.report.warnings if warning.code == "W031"]
+    assert "2 facts" in late.message
+    assert "@keep reading" in late.message
+    # What is refused is not mentioned as known either.
+    assert kb.verify("reference").ok
+
+
+@ENGINES
+def test_a_dry_run_forgets_nothing(engine: str, tmp_path: Path) -> None:
+    kb = opened(READINGS, engine)
+    before = kb.facts()
+    transaction = kb.change()
+    file = tmp_path / "reading.csv"
+    file.write_text('<s4>,50,"""2026-01-01T12:00:00Z""^^xsd:dateTime"\n')
+    transaction.load(f"reading={file}")
+    transaction.tick(at(60))
+    assert len(transaction.dry_run().deleted) >= 4
+    assert kb.facts() == before
+    with kb.change() as c:
+        c.load(f"reading={file}")
+    assert "hot(s4)" in shown(kb, "hot")
+
+
+@ENGINES
+def test_an_observation_goes_with_all_that_is_said_about_it(engine: str) -> None:
+    kb = opened(
+        """@prefix sosa: <http://www.w3.org/ns/sosa/> .
+        @keep about sosa:Observation by sosa:resultTime 1 d .
+        sosa:Observation(o1) . sosa:resultTime(o1, "2026-01-01T12:00:00Z"^^xsd:dateTime) . value(o1, 5) .
+        sosa:Observation(o2) . sosa:resultTime(o2, "2026-01-02T12:00:00Z"^^xsd:dateTime) . value(o2, 6) .
+        madeBy(s1, o1) . note(o1) .
+        seen(O) :- value(O, _) .""",
+        engine,
+    )
+    kb.tick(at(24 * 60))
+    assert shown(kb, "seen") == {"seen(o1)", "seen(o2)"}
+    kb.tick(at(24 * 60 + 1))
+    assert shown(kb, "seen", "value", "note", "madeBy") == {"seen(o2)", "value(o2, 6)", "madeBy(s1, o1)"}
+    with kb.change() as c:
+        c.add_rules(
+            """@prefix sosa: <http://www.w3.org/ns/sosa/> .
+            sosa:Observation(o3) . value(o3, 7) .
+            sosa:resultTime(o3, "2026-01-01T12:00:00Z"^^xsd:dateTime) ."""
+        )
+    assert shown(kb, "seen") == {"seen(o2)"}
+    assert "W031" in {warning.code for warning in c.report.warnings}
+    assert kb.verify("reference").ok
+
+
+@ENGINES
+def test_a_fact_without_a_time_goes_after_it_was_last_stated(engine: str) -> None:
+    kb = opened(
+        "@keep status 10 min since stated . status(a, up) . status(b, up) . up(X) :- status(X, up) .", engine
+    )
+    kb.tick(at(8))
+    with kb.change() as c:
+        c.add_facts([("status", ze.iri("a"), ze.iri("up"))])
+    kb.tick(at(10.5))
+    assert shown(kb, "up") == {"up(a)"}
+    kb.tick(at(18))
+    assert shown(kb, "up") == {"up(a)"}
+    kb.tick(at(18.5))
+    assert shown(kb, "up", "urn:zodiac:stated:status") == set()
+    with kb.change() as c:
+        c.add_facts([("status", ze.iri("c"), ze.iri("up"))])
+    with kb.change() as c:
+        c.remove_facts([("status", ze.iri("c"), ze.iri("up"))])
+    assert not [fact for fact in kb.explicit if fact.relation.startswith("urn:zodiac:stated:")]
+    assert kb.verify("reference").ok
+
+
+@ENGINES
+def test_facts_of_a_class_and_facts_from_before_the_clock_have_a_time_of_statement(engine: str) -> None:
+    kb = ze.open(engine=engine)
+    with kb.change() as c:
+        c.add_rules("@keep present 10 min since stated . present(a) . present(b) .")
+    kb.tick(at(0))
+    kb.tick(at(9))
+    with kb.change() as c:
+        c.add_rules("present(b) . present(c) .")
+    kb.tick(at(11))
+    assert shown(kb, "present") == {"present(b)", "present(c)"}
+    with kb.change() as c:
+        c.remove_rules("@keep present 10 min since stated .")
+    kb.tick(at(60))
+    assert shown(kb, "present") == {"present(b)", "present(c)"}
+
+
+def test_what_is_kept_needs_a_time() -> None:
+    kb = ze.open()
+    with pytest.raises(ze.ZodiacError, match="C025"), kb.change() as c:
+        c.add_rules("@keep reading 7 d .")
+    with kb.change() as c:
+        c.add_rules("@time reading 3 . @keep reading 7 d .")
+    with pytest.raises(ze.ZodiacError, match="C025"), kb.change() as c:
+        c.add_rules("@keep other 7 d .")
+    with pytest.raises(ze.ZodiacError, match="C023"), kb.change() as c:
+        c.remove_rules("@time reading 3 .")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@keep reading 1 .",
+        '@keep reading "P1M"^^xsd:duration .',
+        "@keep reading 7 d since told .",
+        "@keep about Observation 1 d .",
+        "@keep 7 d .",
+    ],
+)
+def test_a_declaration_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ze.ZodiacError, match="L02"):
+        parse_program(text)
+
+
+def test_a_predicate_may_be_called_about() -> None:
+    (fact,) = parse_program("@keep about 7 d .").facts
+    assert str(fact.args[0]) == "about"
+
+
+def test_a_rollback_brings_back_what_was_forgotten_with_its_time(tmp_path: Path) -> None:
+    with ze.open(tmp_path / "s", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules(READINGS)
+            c.tick(at(0))
+        kb.tick(at(30))
+        assert shown(kb, "hot") == {"hot(s3)"}
+        kb.rollback(1)
+        assert shown(kb, "hot") == {"hot(s1)", "hot(s2)", "hot(s3)"}
+        kb.tick(at(12))
+        assert shown(kb, "hot") == {"hot(s2)", "hot(s3)"}
+    with ze.open(tmp_path / "s") as kb:
+        assert shown(kb, "hot") == {"hot(s2)", "hot(s3)"}
+        kb.tick(at(20))
+        assert shown(kb, "hot") == {"hot(s3)"}
+
+
+def test_what_is_forgotten_is_gone_from_the_files_of_the_store(tmp_path: Path) -> None:
+    said = "a text that nobody may remember"
+    with ze.open(tmp_path / "s", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules("@time said 3 . @keep said 10 min . heard: heard(X) :- said(_, X, _) .")
+            c.tick(at(0))
+            c.add_facts([("said", ze.iri("s1"), said, at(0))])
+        kb.flush()
+        assert len(kb.query(f'?- heard("{said}") .')) == 1
+        # The record of the tick that deletes it is the last one that has it.
+        for minute in (11, 12):
+            kb.tick(at(minute))
+            kb.flush()
+        kb.vacuum(timedelta())
+        assert not kb.query(f'?- said(_, "{said}", _) .')
+    files = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if said.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_engines_forget_alike(seed: int) -> None:
+    dice = Seeded(seed)
+    program = """
+    @time e 3 . @keep e 3 min . @keep s 2 min since stated . @keep about b by t 4 min .
+    h(X) :- e(X, V, _) within 2 min, V > 1 .
+    quiet(X) :- s(X), not e(X, _, _) within 1 min .
+    n(X, N) :- AGGREGATE(e(X, V, T)) ON X WITH COUNT(T) AS N .
+    old(X) :- b(X), not h(X) .
+    """
+    expected = KnowledgeBase(ReferenceEngine(), Settings())
+    found = KnowledgeBase(EmbeddedEngine(modules=bool(seed & 1)), Settings())
+    for kb in (expected, found):
+        with kb.change() as c:
+            c.add_rules(program)
+    now = START
+    for _ in range(14):
+        now += timedelta(seconds=30 * dice.number(0, 5))
+        facts = []
+        for _ in range(dice.number(0, 4)):
+            thing = dice.pick(("x", "y", "z"))
+            moment = now + timedelta(seconds=30 * dice.number(-9, 3))
+            time = f'"{moment:%Y-%m-%dT%H:%M:%S}Z"^^xsd:dateTime'
+            text = dice.pick(
+                (
+                    f"e({thing}, {dice.number(0, 3)}, {time})",
+                    f"s({thing})",
+                    f"b({thing})",
+                    f"t({thing}, {time})",
+                )
+            )
+            facts.append(parse_fact(text))
+        gone = tuple(dice.pick(sorted(expected.explicit, key=str)) for _ in range(dice.number(0, 1)))
+        gone = tuple(fact for fact in gone if not fact.relation.startswith("urn:zodiac:"))
+        change = Change(add_facts=tuple(facts), remove_facts=gone, tick=now if dice.chance(80) else None)
+        told, report = expected.apply(change), found.apply(change)
+        assert found.facts() == expected.facts()
+        assert found.explicit == expected.explicit
+        assert (report.inserted, report.deleted) == (told.inserted, told.deleted)
+        assert {w.message for w in report.warnings} == {w.message for w in told.warnings}
+    assert found.verify("reference").ok
