@@ -136,7 +136,7 @@ class Brute:
         for bound in self.solutions(aggregate.body):
             try:
                 for one in aggregate.folds:
-                    accepts(one.op, bound[one.argument])
+                    accepts(one.op, [bound[one.argument]])
             except NoValue:
                 self.errors.add(frozenset(bound.items()))
             else:

@@ -37,6 +37,7 @@ _ATOMS = (
     ("p5(Y, T)", 3),
 )
 _NEGATED = (("p2(X)", 1), ("p4(X)", 3), ("b(X, _)", 0), ("e(X, _, T)", 0))
+_FOLDS = ("COUNT(V)", "MED(V)", "MAX(M)", "ARGMAX(V, M)", "ARGMIN(M, V)", "LATEST(V)")
 _SILENT = (("e(X, _, _)", 0), ("e(X, 1, _)", 0), ("e(_, _, T)", 0), ("p1(X, _)", 1), ("p3(_, X, _)", 2))
 
 
@@ -95,7 +96,7 @@ def _rule(dice: Dice) -> Rule:
         head = head.replace("T", "U")
     if dice.chance(20):
         inner = f"e(X, V, M){_within(dice, 'e')}"
-        body.append(f"AGGREGATE({inner}) ON X WITH {dice.pick(('COUNT(V)', 'MED(V)', 'MAX(M)'))} AS N")
+        body.append(f"AGGREGATE({inner}) ON X WITH {dice.pick(_FOLDS)} AS N")
         head = "n(X, N)"
     return parse_program(f"{head} :- {', '.join(body)} .").rules[0]
 

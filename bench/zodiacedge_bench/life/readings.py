@@ -1,8 +1,9 @@
 """The workload of the soak: sensors whose readings never repeat, and rules that come and go.
 
-Every reading has a new value and a new moment, some bring a new IRI or a new text, and every batch of
-readings removes as many old ones, once the window is full. One rule at a time is exchanged for another, with
-a new constant and a new predicate.
+Every reading has a new value and a new moment, a second after the one before, and some bring a new IRI or a
+new text. The clock moves with every batch: old readings are forgotten because `@keep` says so, and what has
+no time of its own is deleted by name. One rule at a time is exchanged for another, with a new constant and a
+new predicate.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from zodiacedge.kb.change import Change
-from zodiacedge.language.ast import fact
-from zodiacedge.language.parser import parse_program
-from zodiacedge.terms import date_time, double, iri, literal
+from zodiacedge.language.ast import Fact, fact
+from zodiacedge.language.parser import ground, parse_program
+from zodiacedge.terms import RDF_TYPE, date_time, double, iri, literal
 
 if TYPE_CHECKING:
-    from zodiacedge.language.ast import Fact, Rule
+    from zodiacedge.language.ast import Rule
     from zodiacedge.terms import Term
 
 PROGRAM = """
+@time reading 3 .
 hot:    hot(S, V, T) :- reading(S, V, T), limit(S, L), V > L .
 alarm:  alarm(W) :- hot(S, _, _), part_of(S, W), not muted(W) .
 near:   reached(W) :- alarm(W) .
 spread: reached(W) :- reached(U), next(U, W), open(W) .
+silent: silent(S) :- sensor(S), not reading(S, _, _) within 10 min .
+middle: middle(W, M) :- AGGREGATE(reading(S, V, T) within 30 min, part_of(S, W)) ON W WITH MED(V) AS M .
 level:  level(W, M, N) :- AGGREGATE(reading(S, V, T), part_of(S, W)) ON W WITH AVG(V) AS M, COUNT(V) AS N .
 late:   note(S, X) :- said(S, X), hot(S, _, _) .
 text:   shown(S, Y) :- said(S, X), concat("sensor says ", X) = Y .
@@ -64,14 +68,18 @@ class Readings:
         facts += [fact("next", one, other) for one, other in pairwise(turbines)]
         facts += [fact("open", turbine) for turbine in turbines[::3] + turbines[1::3]]
         facts += [fact("muted", turbine) for turbine in turbines[::7]]
-        return Change(add_rules=parse_program(PROGRAM).rules, add_facts=tuple(facts))
+        facts += [Fact(RDF_TYPE, (sensor, iri("sensor"))) for sensor in self._sensors]
+        program = parse_program(f"{PROGRAM} @keep reading {self._window} s .")
+        facts += map(ground, program.facts)
+        return Change(add_rules=program.rules, add_facts=tuple(facts), tick=_START)
 
     def next_change(self) -> Change:
-        """Return the next readings, and the old ones that leave the window."""
+        """Return the next readings, a tick, and what has no time and leaves the window."""
         came = [one for _ in range(self.batch) for one in self._reading()]
-        self._kept.append(came)
+        self._kept.append([one for one in came if one.relation != "reading"])
         old = self._kept.popleft() if len(self._kept) * self.batch > self._window else []
-        return Change(add_facts=tuple(came), remove_facts=tuple(old))
+        tick = _START + timedelta(seconds=self.made)
+        return Change(add_facts=tuple(came), remove_facts=tuple(old), tick=tick)
 
     def next_rule(self) -> Change:
         """Return the change that exchanges a rule for another one."""

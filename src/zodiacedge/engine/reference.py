@@ -31,7 +31,7 @@ from zodiacedge.engine.api import (
 )
 from zodiacedge.engine.factset import FactSet
 from zodiacedge.engine.limits import Meter
-from zodiacedge.engine.semantics.aggregates import accepts, fold
+from zodiacedge.engine.semantics.aggregates import accepts, fold_group
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import compare, evaluate
 from zodiacedge.io.tables import facts_of_table
@@ -592,7 +592,7 @@ def _aggregate_rows(
     for binding in solutions(aggregate.body, facts, registry, errors, tick):
         try:
             for result in aggregate.folds:
-                accepts(result.op, binding[result.argument])
+                accepts(result.op, [binding[v] for v in result.arguments])
         except NoValue as error:
             errors.add(binding, str(error))
             continue
@@ -602,8 +602,7 @@ def _aggregate_rows(
         row = dict(zip(aggregate.groups, group, strict=True))
         try:
             for result in aggregate.folds:
-                terms: Iterable[Term] = [m[result.argument] for m in members]
-                row[result.target] = fold(result.op, list(set(terms) if result.distinct else terms), registry)
+                row[result.target] = fold_group(result, members, registry)
         except NoValue as error:
             errors.add(dict(zip(aggregate.groups, group, strict=True)), str(error))
             continue

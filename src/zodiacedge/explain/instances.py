@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.engine.semantics.aggregates import accepts, fold
+from zodiacedge.engine.semantics.aggregates import accepts, fold_group
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.explain.naming import named, named_atom
 from zodiacedge.language.ast import (
@@ -266,7 +266,7 @@ class InstanceLookups:
             binding = dict(zip(columns, row, strict=True))
             try:
                 for result in aggregate.folds:
-                    accepts(result.op, binding[result.argument])
+                    accepts(result.op, [binding[v] for v in result.arguments])
             except NoValue:
                 continue
             members.setdefault(row[:width], []).append(binding)
@@ -311,8 +311,4 @@ def fold_bindings(
     aggregate: Aggregate, bindings: Sequence[Mapping[Variable, Term]], registry: Registry
 ) -> Row:
     """Return the results of an aggregate over the bindings of a group, or raise `NoValue`."""
-    results: list[Term] = []
-    for result in aggregate.folds:
-        terms = [binding[result.argument] for binding in bindings]
-        results.append(fold(result.op, list(set(terms)) if result.distinct else terms, registry))
-    return tuple(results)
+    return tuple(fold_group(result, bindings, registry) for result in aggregate.folds)

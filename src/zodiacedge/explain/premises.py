@@ -106,12 +106,13 @@ def decisive(aggregate: Aggregate, bindings: Sequence[Values]) -> list[Values]:
         return ordered
     chosen: dict[int, None] = {}
     for fold in aggregate.folds:
-        by_value = sorted(range(len(ordered)), key=lambda n, v=fold.argument: order_key(ordered[n][v]))  # type: ignore[misc]
+        last = fold.arguments[::-1]
+        by_value = sorted(range(len(ordered)), key=lambda n, vs=last: [order_key(ordered[n][v]) for v in vs])  # type: ignore[misc]
         middle = len(by_value) // 2
         match fold.op:
-            case "MIN":
+            case "MIN" | "ARGMIN":
                 chosen[by_value[0]] = None
-            case "MAX":
+            case "MAX" | "ARGMAX":
                 chosen[by_value[-1]] = None
             case "MED" if not fold.distinct:
                 chosen |= dict.fromkeys(by_value[middle - (len(by_value) % 2 == 0) : middle + 1])

@@ -181,7 +181,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """`op(variable) AS target`: a result of an aggregate."""
+    """`op(variable) AS target`: a result of an aggregate; `ARGMAX(variable, by)` has a second argument."""
 
     op: str
     argument: Variable
@@ -189,6 +189,12 @@ class Fold:
     distinct: bool = False
     registered: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    by: Variable | None = None
+
+    @property
+    def arguments(self) -> tuple[Variable, ...]:
+        """The variables that it folds."""
+        return (self.argument,) if self.by is None else (self.argument, self.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +205,11 @@ class Aggregate:
     groups: tuple[Variable, ...]
     folds: tuple[Fold, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def arguments(self) -> tuple[Variable, ...]:
+        """The variables that its folds fold, one after the other."""
+        return tuple(argument for fold in self.folds for argument in fold.arguments)
 
     @property
     def columns(self) -> tuple[Variable, ...]:
@@ -298,7 +309,7 @@ def variables(node: Expression | Conjunct) -> Iterator[Variable]:
                 yield from variables(conjunct)
             yield from groups
             for fold in folds:
-                yield fold.argument
+                yield from fold.arguments
                 yield fold.target
         case _:
             return

@@ -72,7 +72,7 @@ def _rows(rule: Rule) -> list[_Flat]:
         # Only groups and targets are visible outside: other inner variables are renamed apart.
         shared = set(aggregate.columns)
         inner = {v for c in aggregate.body for v in variables(c)}
-        inner |= {fold.argument for fold in aggregate.folds}
+        inner.update(aggregate.arguments)
         renamed = {v: Variable(f"inner {v.name}") for v in inner - shared}
         rows += [
             ("inner", *(renamed.get(i, i) if isinstance(i, Variable) else i for i in _flat(c)))
@@ -82,7 +82,7 @@ def _rows(rule: Rule) -> list[_Flat]:
         rows += [
             (
                 f"with {fold.op} {fold.distinct} {fold.registered}",
-                renamed.get(fold.argument, fold.argument),
+                *(renamed.get(v, v) for v in fold.arguments),
                 fold.target,
             )
             for fold in aggregate.folds

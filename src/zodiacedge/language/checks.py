@@ -35,7 +35,15 @@ from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse, resolve
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
-from zodiacedge.language.vocabulary import AGGREGATES, CONDITIONS, FUNCTIONS, KEEP_RELATION, TIME_RELATION
+from zodiacedge.language.vocabulary import (
+    AGGREGATES,
+    CHOOSING,
+    CONDITIONS,
+    FUNCTIONS,
+    KEEP_RELATION,
+    LATEST,
+    TIME_RELATION,
+)
 from zodiacedge.language.windows import has_windows, misplaced_now, untimed_windows
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal, value_of
 from zodiacedge.util.regular_expressions import compiled
@@ -112,7 +120,7 @@ def safe_variables(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
     if aggregate:
         inner = analyse(aggregate.body)
         uses = [(v, "ON", aggregate.span) for v in aggregate.groups]
-        uses += [(fold.argument, fold.op, fold.span) for fold in aggregate.folds]
+        uses += [(v, fold.op, fold.span) for fold in aggregate.folds for v in fold.arguments]
         yield from _unbound(inner, uses, " inside the AGGREGATE")
         yield from _body_findings(inner)
 
@@ -219,9 +227,10 @@ def known_functions(rule: Rule, host: Host) -> Iterator[Diagnostic]:
                 "see the list of functions in the language reference",
                 call.span,
             )
+    known = (*AGGREGATES, *CHOOSING, LATEST, *(host.aggregates or ()))
     for fold in rule.aggregate.folds if rule.aggregate else ():
         if fold.registered and host.aggregates is not None and fold.op not in host.aggregates:
-            yield _unregistered("aggregate", fold.op, (*AGGREGATES, *host.aggregates), fold.span)
+            yield _unregistered("aggregate", fold.op, known, fold.span)
 
 
 def regular_expressions(rule: Rule, _host: Host) -> Iterator[Diagnostic]:

@@ -54,6 +54,7 @@ from zodiacedge.language.safety import analyse
 from zodiacedge.language.scanner import RecordingScanner, Scanner, Token, unescape
 from zodiacedge.language.vocabulary import (
     AGGREGATES,
+    CHOOSING,
     COMPARISONS,
     DEFAULT_PREFIXES,
     FUNCTION_PREFIX,
@@ -61,6 +62,7 @@ from zodiacedge.language.vocabulary import (
     KEEP_ABOUT_RELATION,
     KEEP_RELATION,
     KEEP_STATED_RELATION,
+    LATEST,
     NOW,
     RESERVED,
     TIME_RELATION,
@@ -554,18 +556,26 @@ class _Parser:
                 self._scanner.position = word.start
         if self._sees("*", operand=True):
             form = "name any variable of the body inside: COUNT(?x) counts bindings"
-        argument = self._variable(form)
+        name = op.text.upper()
+        argument, by = self._variable(form), None
+        if name in CHOOSING and not distinct:
+            form = f"{name}(?v, ?t) is the ?v where ?t is {'greatest' if name == 'ARGMAX' else 'least'}"
+            self._expect(",", form, code="L008")
+            by = self._variable(form)
         self._expect(")", form, code="L008")
         self._expect_word("as", form, code="L008")
         target = self._variable(form)
-        builtin = op.text.upper() in AGGREGATES
+        builtin = name in {*AGGREGATES, *CHOOSING, LATEST}
+        if distinct and name in {*CHOOSING, LATEST}:
+            raise self._problem("L008", f"{name} has no DISTINCT", f"{name} chooses one value", op)
         return Fold(
-            op.text.upper() if builtin else op.text,
+            name if builtin else op.text,
             argument,
             target,
             distinct,
             not builtin,
             self._scanner.span(op.start),
+            by,
         )
 
     # Atoms

@@ -117,7 +117,8 @@ def format_conjunct(conjunct: Conjunct, prefixes: Mapping[str, str] = DEFAULT_PR
         case Aggregate(body=body, groups=groups, folds=folds):
             on = f" ON {', '.join(map(_variable, groups))}" if groups else ""
             results = ", ".join(
-                f"{f.op}({'DISTINCT ' if f.distinct else ''}{_variable(f.argument)}) AS {_variable(f.target)}"
+                f"{f.op}({'DISTINCT ' if f.distinct else ''}{', '.join(map(_variable, f.arguments))})"
+                f" AS {_variable(f.target)}"
                 for f in folds
             )
             return f"AGGREGATE({format_body(body, prefixes)}){on} WITH {results}"

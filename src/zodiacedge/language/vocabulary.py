@@ -12,6 +12,10 @@ NOW = "now"
 # Words behind a number that make a length of time of it, in microseconds, the longest first.
 UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000}
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+# Aggregates of two arguments: the first one where the second is greatest or least.
+CHOOSING = ("ARGMAX", "ARGMIN")
+# `LATEST(?v)` is ARGMAX over the time of the timed atom that has the variable.
+LATEST = "LATEST"
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MED")
 
 # Built-in functions, with their least and greatest number of arguments.

@@ -28,6 +28,7 @@ from zodiacedge.language.ast import (
     Comparison,
     Conjunct,
     Expression,
+    Fold,
     Negation,
     Now,
     Rule,
@@ -37,10 +38,11 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.canonical import rule_key
-from zodiacedge.language.printer import format_predicate
+from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import bound_in
 from zodiacedge.language.vocabulary import (
     CLOCK,
+    LATEST,
     NOW_RELATION,
     RECENT_BASE,
     TIME_BASE,
@@ -126,7 +128,7 @@ def misplaced_now(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def untimed_windows(rule: Rule, times: Mapping[str, int]) -> Iterator[Diagnostic]:
-    """Yield a finding for each `within` behind an atom whose time no `@time` names."""
+    """Yield a finding for each `within`, and each LATEST, of an atom whose time no `@time` names."""
     for conjunct in conjuncts(rule.body):
         atom = conjunct.atom if isinstance(conjunct, Negation) else conjunct
         if not isinstance(atom, Atom) or not atom.within:
@@ -141,6 +143,27 @@ def untimed_windows(rule: Rule, times: Mapping[str, int]) -> Iterator[Diagnostic
             note = f"{shown} has {arity} here: correct the @time"
             yield Diagnostic("C022", f"@time names argument {position} of {shown}", note, atom.span)
 
+    for fold in rule.aggregate.folds if rule.aggregate else ():
+        if fold.op == LATEST and rule.aggregate and _time_behind(fold, rule.aggregate, times) is None:
+            shown = format_argument(fold.argument)
+            note = f"or name the moment: ARGMAX({shown}, T)"
+            message = f"LATEST needs one atom with {shown} whose time an @time names"
+            yield Diagnostic("C022", message, note, fold.span)
+
+
+def _time_behind(fold: Fold, aggregate: Aggregate, times: Mapping[str, int]) -> Variable | None:
+    """Return the time of the one timed atom that has the argument of a LATEST."""
+    atoms = [
+        c for c in aggregate.body if isinstance(c, Atom) and 0 < times.get(c.predicate.name, 0) <= len(c.args)
+    ]
+    found = [_time_of(atom, times) for atom in atoms if fold.argument in atom.args]
+    return found[0] if len(found) == 1 and isinstance(found[0], Variable) else None
+
+
+def _by_time(fold: Fold, aggregate: Aggregate, times: Mapping[str, int]) -> Fold:
+    by = _time_behind(fold, aggregate, times) if fold.op == LATEST else None
+    return replace(fold, op="ARGMAX", by=by) if by else fold
+
 
 def is_window(conjunct: Conjunct) -> bool:
     """Whether a conjunct matches moments in a window, under whatever name a delta of them has."""
@@ -151,7 +174,9 @@ def is_window(conjunct: Conjunct) -> bool:
 
 
 def has_windows(rule: Rule) -> bool:
-    """Whether a rule, as written, has a condition on `now` or a `within`."""
+    """Whether a rule, as written, has a condition on `now`, a `within` or a LATEST."""
+    if rule.aggregate and any(fold.op == LATEST for fold in rule.aggregate.folds):
+        return True
     return any(_is_windowed(conjunct) for conjunct in conjuncts(rule.body))
 
 
@@ -230,7 +255,8 @@ def _body(body: tuple[Conjunct, ...], times: Mapping[str, int], hidden: list[Rul
                 variable, sign, micros = condition
                 windows[variable] = windows.get(variable, Window()).narrowed(sign, micros)
             case Aggregate():
-                kept.append(replace(conjunct, body=_body(conjunct.body, times, hidden)))
+                folds = tuple(_by_time(fold, conjunct, times) for fold in conjunct.folds)
+                kept.append(replace(conjunct, body=_body(conjunct.body, times, hidden), folds=folds))
             case _:
                 kept.append(conjunct)
     aggregate = [kept.pop()] if kept and isinstance(kept[-1], Aggregate) else []

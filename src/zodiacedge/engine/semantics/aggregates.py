@@ -5,26 +5,52 @@ Sums are exact and rounded once, so results do not depend on the order of facts.
 
 from __future__ import annotations
 
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.expressions import Number, number, number_term
 from zodiacedge.engine.semantics.host_functions import fold_registered
-from zodiacedge.terms import XSD_INTEGER, Literal, Term, integer, order_key
+from zodiacedge.language.vocabulary import CHOOSING
+from zodiacedge.terms import XSD_INTEGER, Literal, Term, integer, order_key, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from zodiacedge.engine.registry import Registry
+    from zodiacedge.language.ast import Fold, Variable
 
 NUMERIC_FOLDS = frozenset({"SUM", "AVG", "MED"})
 
 
-def accepts(op: str, term: Term) -> None:
-    """Raise `NoValue` if an aggregate does not accept a term."""
+def accepts(op: str, terms: Sequence[Term]) -> None:
+    """Raise `NoValue` if an aggregate does not accept its arguments."""
     if op in NUMERIC_FOLDS:
-        number(term)
+        number(terms[0])
+    elif op in CHOOSING and not _is_moment(terms[1]):
+        number(terms[1])
+
+
+def _is_moment(term: Term) -> bool:
+    return isinstance(term, Literal) and isinstance(value_of(term), datetime)
+
+
+def choose(op: str, pairs: Iterable[Sequence[Term]]) -> Term:
+    """Return the first term of the pair whose second one is greatest or least; of ties, likewise."""
+
+    def key(pair: Sequence[Term]) -> tuple[object, object]:
+        return order_key(pair[1]), order_key(pair[0])
+
+    return (max if op == "ARGMAX" else min)(pairs, key=key)[0]
+
+
+def fold_group(aggregate: Fold, bindings: Sequence[Mapping[Variable, Term]], registry: Registry) -> Term:
+    """Return the result of an aggregate over the bindings of a group, all accepted."""
+    if aggregate.by is not None:
+        return choose(aggregate.op, [[binding[v] for v in aggregate.arguments] for binding in bindings])
+    terms = [binding[aggregate.argument] for binding in bindings]
+    return fold(aggregate.op, list(set(terms)) if aggregate.distinct else terms, registry)
 
 
 def fold(op: str, terms: Sequence[Term], registry: Registry) -> Term:

@@ -161,7 +161,8 @@ class Words:
 
     def _aggregate(self, premise: AggregatePremise) -> Pieces:
         results = ", ".join(
-            f"{fold.op}({'DISTINCT ' if fold.distinct else ''}{format_argument(fold.argument)}) AS "
+            f"{fold.op}({'DISTINCT ' if fold.distinct else ''}"
+            f"{', '.join(map(format_argument, fold.arguments))}) AS "
             f"{format_argument(fold.target)} = {self.term(plain(value))}"
             for fold, value in premise.results
         )

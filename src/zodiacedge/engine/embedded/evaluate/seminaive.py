@@ -447,7 +447,7 @@ class NodeEvaluation:
 
     def aggregate_rows(self, key: str, aggregate: Aggregate) -> Table:
         """Return the rows of a rule's aggregate: its groups and results."""
-        arguments = [fold.argument for fold in aggregate.folds]
+        arguments = aggregate.arguments
         bindings = Table(len(aggregate.groups) + len(arguments))
         everything = analyse(aggregate.body).bound
         assembly = Assembly(self._store, self._reads(), self._registry)

@@ -17,13 +17,13 @@ from zodiacedge.engine.embedded.expressions.host_functions import TYPE_OF_KIND, 
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.kernels.counting_sort import sorted_positions
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.semantics.aggregates import NUMERIC_FOLDS, fold
+from zodiacedge.engine.semantics.aggregates import NUMERIC_FOLDS, choose, fold
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.host_functions import fold_array
 from zodiacedge.language.printer import format_argument, format_term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -51,10 +51,13 @@ def fold_rows(
     dictionary = store.dictionary
     width = len(aggregate.groups)
     dropped, example = 0, ""
-    numbers = [width + n for n, step in enumerate(aggregate.folds) if step.op in NUMERIC_FOLDS]
-    if numbers:
-        kinds = dictionary.kinds[bindings[:, numbers]]
-        valid = ((kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)).all(axis=1)
+    judged = [
+        (width + n, v is step.by) for n, (step, v) in enumerate(_arguments(aggregate)) if _judges(step, v)
+    ]
+    if judged:
+        valid = np.ones(len(bindings), np.bool_)
+        for column, orders in judged:
+            valid &= _accepted(dictionary.kinds[bindings[:, column]], moments=orders)
         if not valid.all():
             dropped = int((~valid).sum())
             example = _bad_value(dictionary, aggregate, bindings[~valid][0].tolist())
@@ -64,8 +67,13 @@ def fold_rows(
     sorted_columns, starts = _grouped(bindings, width, len(dictionary))
     columns = [column[starts] for column in sorted_columns[:width]]
     reasons: dict[int, str] = {}
-    for step, terms in zip(aggregate.folds, sorted_columns[width:], strict=True):
-        columns.append(_folded(dictionary, step, terms, starts, registry, reasons))
+    folded = iter(sorted_columns[width:])
+    for step in aggregate.folds:
+        terms = next(folded)
+        if step.by is not None:
+            columns.append(_chosen(dictionary, step, terms, next(folded), starts))
+        else:
+            columns.append(_folded(dictionary, step, terms, starts, registry, reasons))
     rows = np.array(columns, np.int32).T
     if reasons:
         failed = (rows[:, width:] == _NO_RESULT).any(axis=1)
@@ -103,11 +111,11 @@ def _with_binding(reason: str, dictionary: Dictionary, variables: Sequence[Varia
 
 
 def _bad_value(dictionary: Dictionary, aggregate: Aggregate, row: list[int]) -> str:
-    names = (*aggregate.groups, *(step.argument for step in aggregate.folds))
+    names = (*aggregate.groups, *aggregate.arguments)
     bad = next(
         number
-        for number, step in zip(row[len(aggregate.groups) :], aggregate.folds, strict=True)
-        if step.op in NUMERIC_FOLDS and not L.K_INTEGER <= dictionary.kinds[number] <= L.K_FLOAT
+        for number, (step, v) in zip(row[len(aggregate.groups) :], _arguments(aggregate), strict=True)
+        if _judges(step, v) and not _accepted(dictionary.kinds[[number]], moments=v is step.by)[0]
     )
     reason = f"{format_term(dictionary.decode(bad))} is not a number"
     return _with_binding(reason, dictionary, names, row)
@@ -143,6 +151,46 @@ def _folded(
         except NoValue as problem:
             reasons.setdefault(n, str(problem))
     return results
+
+
+def _arguments(aggregate: Aggregate) -> Iterator[tuple[Fold, Variable]]:
+    for step in aggregate.folds:
+        for variable in step.arguments:
+            yield step, variable
+
+
+def _judges(step: Fold, argument: Variable) -> bool:
+    """Whether a fold takes only some values of an argument."""
+    return step.op in NUMERIC_FOLDS or argument is step.by
+
+
+def _accepted(kinds: NDArray[np.int8], *, moments: bool) -> NDArray[np.bool_]:
+    accepted: NDArray[np.bool_] = (kinds >= L.K_INTEGER) & (kinds <= L.K_FLOAT)
+    return accepted | (kinds == L.K_MOMENT) if moments else accepted
+
+
+def _chosen(dictionary: Dictionary, step: Fold, terms: Ids, by: Ids, starts: Positions) -> Ids:
+    """Return the term of each group where another one is greatest or least."""
+    ends = np.append(starts[1:], len(terms))
+    greatest = step.op == "ARGMAX"
+    group = np.repeat(np.arange(len(starts)), ends - starts)
+    kinds, payloads = dictionary.kinds[by], dictionary.payloads[by]
+    values: Values | None = None
+    if (kinds == kinds[0]).all() and int(kinds[0]) in {L.K_MOMENT, L.K_INTEGER, L.K_DOUBLE}:
+        values = payloads.view(np.float64) if kinds[0] == L.K_DOUBLE else payloads
+        order = np.lexsort((values, group))
+        at = ends - 1 if greatest else starts
+        other = np.maximum(at - 1, starts) if greatest else np.minimum(at + 1, ends - 1)
+        chosen = terms[order[at]]
+        # Only where another term comes at the same moment the order of terms decides.
+        tied = (by[order[at]] == by[order[other]]) & (at != other)
+    else:
+        chosen, tied = terms[starts], np.ones(len(starts), np.bool_)
+    decode = cache(dictionary.decode)
+    for n in np.flatnonzero(tied).tolist():
+        pairs = zip(terms[starts[n] : ends[n]].tolist(), by[starts[n] : ends[n]].tolist(), strict=True)
+        chosen[n] = dictionary.encode(choose(step.op, [(decode(term), decode(key)) for term, key in pairs]))
+    return chosen
 
 
 def _by_columns(

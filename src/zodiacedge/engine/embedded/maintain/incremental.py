@@ -207,7 +207,7 @@ class NodeChange:
 
     def _folded(self, aggregate: Aggregate, bindings: Ids) -> Ids:
         # Columns that only distinguish bindings are not folded.
-        folded = bindings[:, : len(aggregate.groups) + len(aggregate.folds)]
+        folded = bindings[:, : len(aggregate.groups) + len(aggregate.arguments)]
         rows, dropped, _ = fold_rows(self._draft.store, aggregate, folded, self._draft.registry)
         self._draft.errors = self._draft.errors or dropped > 0
         return rows

@@ -286,7 +286,7 @@ def columns_of(aggregate: Aggregate) -> tuple[Variable, ...]:
 
 def bindings_of(aggregate: Aggregate) -> tuple[Argument, ...]:
     """Return the columns of an aggregate's bindings: groups, folded arguments, and all other variables."""
-    first = (*aggregate.groups, *(fold.argument for fold in aggregate.folds))
+    first = (*aggregate.groups, *aggregate.arguments)
     return (*first, *sorted(analyse(aggregate.body).bound.difference(first), key=lambda v: v.name))
 
 

@@ -106,7 +106,7 @@ class AggregateTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
         """Fold the groups of a partition."""
-        width = len(self.aggregate.groups) + len(self.aggregate.folds)
+        width = len(self.aggregate.groups) + len(self.aggregate.arguments)
         pieces = [[column.to_numpy() for column in batch.columns] for batch in batches if batch.num_rows]
         if pieces:
             columns = [np.concatenate(column) for column in zip(*pieces, strict=True)][:width]

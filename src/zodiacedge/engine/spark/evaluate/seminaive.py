@@ -243,7 +243,7 @@ class Node:
         groups = [named[v] for v in aggregate.groups]
         chosen = frame.select(
             *(frame[name].alias(f"g{n}") for n, name in enumerate(groups)),
-            *(frame[named[fold.argument]].alias(f"a{n}") for n, fold in enumerate(aggregate.folds)),
+            *(frame[named[v]].alias(f"a{n}") for n, v in enumerate(aggregate.arguments)),
         )
         grouped = (
             chosen.repartition(workspace.jobs.cores, *(f"g{n}" for n in range(len(groups))))
