@@ -47,7 +47,7 @@ def test_the_value_at_the_greatest_and_the_least_moment(engine: str) -> None:
     kb.tick("2026-01-01T12:09:00Z")
     assert rows(kb, "recent") == {("7",)}
     assert kb.verify("reference").ok
-    assert [str(rule) for rule in kb.rules][0].endswith("ON S WITH LATEST(V) AS L .")
+    assert str(kb.rules[0]).endswith("ON S WITH LATEST(V) AS L .")
     with kb.change() as c:
         c.remove_rules("last(X, Y) :- AGGREGATE(reading(X, W, _)) ON X WITH LATEST(W) AS Y .")
     assert rows(kb, "last") == set()
@@ -80,7 +80,7 @@ def test_engines_choose_alike(seed: int) -> None:
             ("ARGMAX(X, Y)", "ARGMIN(X, Y)", "ARGMAX(Y, X)", "ARGMIN(G, Y)", "ARGMAX(X, X)")
         )
     )
-    values = (
+    values: tuple[str, ...] = (
         "1",
         "2",
         "2.0",
