@@ -23,8 +23,9 @@ from zodiacedge_bench.changes.churn import (
 from zodiacedge_bench.changes.experiment import Changes, Experiment
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
+from zodiacedge_bench.life import windows as window_figures
 from zodiacedge_bench.life.footprint import footprints, installations
-from zodiacedge_bench.life.report import EdgeReport, SoakReport
+from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
 from zodiacedge_bench.life.soak import SMALL, Size
 from zodiacedge_bench.life.soak import soak as run_soak
 from zodiacedge_bench.measure.embedded import NO_MODULES, ON_ONE_CORE, OURS, EmbeddedTrial, Memory, memory
@@ -123,6 +124,12 @@ def soak(options: Options, readings: int | None, batch: int, folder: Path | None
     with tempfile.TemporaryDirectory(dir=folder) as name:
         tenths = run_soak(size, Path(name) / "device.zodiac", options.progress)
     return SoakReport(this_machine(), size, tuple(tenths))
+
+
+def windows(options: Options) -> WindowsReport:
+    """Ticks."""
+    size = window_figures.SMALL if options.small else window_figures.Size()
+    return WindowsReport(this_machine(), tuple(window_figures.windows(size, options.progress)))
 
 
 def edge(options: Options) -> EdgeReport:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from strategies.scale import examples
 from zodiacedge_bench.command import command
 from zodiacedge_bench.life import soak as module
+from zodiacedge_bench.life import windows
 from zodiacedge_bench.life.footprint import installations
 from zodiacedge_bench.life.report import FLAT, SoakReport
 from zodiacedge_bench.life.soak import SMALL, TENTHS, Size, soak
@@ -22,6 +23,7 @@ from zodiacedge_bench.measure.machine import this_machine
 if TYPE_CHECKING:
     from pathlib import Path
 
+WINDOWS = windows.SMALL
 TINY = replace(SMALL, readings=400, window=200, check_every=1000)
 # What the operating system or the neighbours of this process decide is not compared.
 HELD = ("open_files", "terms", "dictionary_bytes", "disk_files", "disk_bytes", "resident_bytes")
@@ -88,7 +90,20 @@ def test_the_footprint_of_processes(tmp_path: Path) -> None:
         assert 0 < one["python_bytes"] < one["opened_bytes"] <= one["answered_bytes"]
 
 
-@pytest.mark.parametrize("name", ["soak", "edge"])
+def test_windows_cost_what_is_due_and_all_systems_find_the_same(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["windows", "--small", "--json", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)["figures"]
+    assert {figure["system"] for figure in figures} == {"zodiac", "evaluated anew", "DuckDB"}
+    assert {figure["due"] for figure in figures} == {1, 2 * WINDOWS.a_second}
+
+
+def test_a_system_that_finds_something_else_ends_the_benchmark() -> None:
+    with pytest.raises(WrongCountError):
+        windows._compare("some readings", {windows.OURS: [(1, 2)], windows.DUCKDB: [(1, 3)]})
+
+
+@pytest.mark.parametrize("name", ["soak", "windows", "edge"])
 def test_help_has_an_example(name: str) -> None:
     done = CliRunner().invoke(command, [name, "--help"], prog_name="zodiac bench")
     assert f"zodiac bench {name}" in done.stdout.partition("Example:")[2]

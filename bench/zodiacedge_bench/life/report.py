@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from zodiacedge_bench.life.windows import OURS
 from zodiacedge_bench.report.tables import TextTable
 
 if TYPE_CHECKING:
@@ -13,10 +14,14 @@ if TYPE_CHECKING:
 
     from zodiacedge_bench.life.footprint import Footprint, Installed
     from zodiacedge_bench.life.soak import Size, Tenth
+    from zodiacedge_bench.life.windows import WindowFigure
     from zodiacedge_bench.measure.machine import Machine
 
 # How much more the last tenth may hold than the first.
 FLAT = 1.1
+MOST_TICK = 1e-3
+# The readings of a second must take no longer than a second of one core.
+MOST_STREAM = 1.0
 MOST_INSTALLED = 350e6
 MOST_RESIDENT = 120e6
 _MIB = 2**20
@@ -91,6 +96,53 @@ class SoakReport:
             TextTable(tuple(columns.split(", ")), tuple(rows)),
             TextTable(("figure", "last tenth / first", "verdict"), growth),
         ]
+
+    def draw(self, _folder: Path) -> list[Path]:
+        """Draw nothing."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsReport:
+    """The times of ticks."""
+
+    machine: Machine
+    figures: tuple[WindowFigure, ...]
+    bench: str = "windows"
+    not_installed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values for JSON."""
+        figures = [figure.to_dict() for figure in self.figures]
+        return {"bench": self.bench, "machine": self.machine.to_dict(), "figures": figures}
+
+    def tables(self) -> list[TextTable]:
+        """Return the times of ticks, and the targets."""
+        columns = ("workload", "system", "rows", "due", "ticks", "p50 ms", "p99 ms", "CPU ms")
+        rows = tuple(
+            (
+                one.workload,
+                one.system,
+                f"{one.rows:,}",
+                f"{one.due:,}",
+                str(one.ticks),
+                f"{1e3 * one.p50_seconds:.2f}",
+                f"{1e3 * one.p99_seconds:.2f}",
+                f"{1e3 * one.cpu_seconds:.2f}",
+            )
+            for one in self.figures
+        )
+        return [
+            TextTable(columns, rows),
+            TextTable(("target, by processor time", "ms", "verdict"), tuple(self._verdicts())),
+        ]
+
+    def _verdicts(self) -> Iterator[tuple[str, str, str]]:
+        for one in self.figures:
+            if one.system == OURS:
+                most = MOST_TICK if one.due == 1 else MOST_STREAM
+                met = "met" if one.cpu_seconds <= most else "missed"
+                yield f"{one.workload}: at most {1e3 * most:.0f} ms", f"{1e3 * one.cpu_seconds:.2f}", met
 
     def draw(self, _folder: Path) -> list[Path]:
         """Draw nothing."""

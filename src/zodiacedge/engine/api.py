@@ -308,6 +308,9 @@ class State(Materialisation, Protocol):
     def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterable[Fact]:
         """The explicit facts of a predicate whose argument, from 1, is an earlier moment; all if None."""
 
+    def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> Batch:
+        """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""
+
     def batch(self) -> Batch:
         """Return an empty batch for the next change."""
 

@@ -184,6 +184,10 @@ class ReferenceMaterialisation:
         facts = [fact for fact in self.explicit_facts if fact.predicate == predicate]
         return [fact for fact in facts if moment is None or _is_earlier(fact.args[position - 1], moment)]
 
+    def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> ReferenceBatch:
+        """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""
+        return ReferenceBatch(set(self.older(predicate, position, moment)))
+
     def batch(self) -> ReferenceBatch:
         """Return an empty batch for the next change."""
         return ReferenceBatch()

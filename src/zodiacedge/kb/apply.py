@@ -21,6 +21,7 @@ from zodiacedge.kb.time.retention import (
     Moment,
     Retention,
     declares,
+    may_declare,
     retained,
     retention_of,
 )
@@ -175,7 +176,7 @@ def _maintained(
         packs=moves(program.packs, delta.program.packs),
         packs_delta=delta.packs,
     )
-    known = None if change.loaded or change.unloaded else retention
+    known = None if may_declare(change) else retention
     return EvaluatedChange(delta.program, fact_delta, uncommitted, report, now, known)
 
 

@@ -191,12 +191,26 @@ class EmbeddedState:
 
     def older(self, predicate: Predicate, position: int, moment: datetime | None) -> Iterator[Fact]:
         """Yield the explicit facts of a predicate whose argument is an earlier moment; all if None."""
+        for relation, rows in self._older_rows(predicate, position, moment):
+            yield from self.store.facts_of(relation, rows)
+
+    def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> EmbeddedBatch:
+        """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""
+        batch = self.batch()
+        for relation, rows in self._older_rows(predicate, position, moment):
+            batch.add_rows(relation, rows)
+        return batch
+
+    def _older_rows(
+        self, predicate: Predicate, position: int, moment: datetime | None
+    ) -> Iterator[tuple[Relation, Ids]]:
         for relation, table in self.store.explicit.tables.items():
             if len(table) and self.store.predicate(relation) == predicate:
                 rows = table.rows
                 if moment is not None:
                     rows = rows[self.store.terms.are_earlier(rows[:, position - 1], moment)]
-                yield from self.store.facts_of(relation, rows)
+                if len(rows):
+                    yield relation, rows
 
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
         """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""

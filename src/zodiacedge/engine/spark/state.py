@@ -245,6 +245,12 @@ class SparkState(SparkVersion):
         found = [ground(replace(pattern, args=(*row, *pattern.args[len(columns) :]))) for row in rows]
         return self.lookups(Settings()).explicit_among(found)
 
+    def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> SparkBatch:
+        """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""
+        batch = self.batch()
+        batch.add(self.older(predicate, position, moment))
+        return batch
+
     def batch(self) -> SparkBatch:
         """Return an empty batch of facts."""
         return SparkBatch(self.workspace)

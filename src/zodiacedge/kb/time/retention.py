@@ -93,6 +93,12 @@ def declares(change: Change) -> bool:
     return any(fact.relation in _DECLARING for fact in (*change.add_facts, *change.remove_facts))
 
 
+def may_declare(change: Change) -> bool:
+    """Whether facts of files that a change brings or removes concern declarations of time."""
+    batches = (*change.loaded, *change.unloaded)
+    return any(predicate.name in _DECLARING for batch in batches for predicate in batch.predicates())
+
+
 def retention_of(state: State, settings: Settings, change: Change | None = None) -> Retention:
     """Return the retention of a version, or of the one after a change."""
     facts: set[Fact] = set()
@@ -140,7 +146,7 @@ class _Forgetting:
         self._change = change
         self._now, self._state, self._settings = moment
         self._taken = list(dict.fromkeys(change.add_facts))
-        self._loaded = list(change.loaded)
+        self._loaded, self._unloaded = list(change.loaded), list(change.unloaded)
         self._remove: dict[Fact, None] = {}
         self._add: dict[Fact, None] = {}
         # Late facts by the declaration that they are too old for.
@@ -153,6 +159,7 @@ class _Forgetting:
             add_facts=(*self._taken, *self._add),
             remove_facts=tuple(dict.fromkeys((*self._change.remove_facts, *self._remove))),
             loaded=tuple(self._loaded),
+            unloaded=tuple(batch for batch in self._unloaded if batch.predicates()),
             warnings=(*self._change.warnings, *warnings),
         )
 
@@ -174,7 +181,9 @@ class _Forgetting:
             if name in _names(batch.predicates()):
                 self._loaded[n], dropped = batch.without_older(name, position, bound)
                 self._late[text] += dropped
-        self.go(self._older(name, position, bound))
+        for predicate in self._state.explicit_predicates({name}):
+            if position <= predicate.arity:
+                self._unloaded.append(self._state.batch_of_older(predicate, position, bound))
 
     def forget_about(self, about: About, kept: timedelta) -> None:
         """Forget the members of a class that are too old, and all facts about them."""
