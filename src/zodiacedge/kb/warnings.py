@@ -97,9 +97,9 @@ def names_without_facts(
                 and LOWER_CASE_NAME.fullmatch(name)
                 and needed
                 and not is_written_as_iri(rule, name)
-                and has_facts(needed.predicate)
                 and not holds(IRI(name))
                 and not holds(Literal(name))
+                and has_facts(needed.predicate)
             ):
                 yield constant_finding(rule, name, f"{count} places of this rule, and no fact has it")
 
