@@ -396,6 +396,7 @@ def test_the_hint_is_not_for_classes_and_strings(kb: KnowledgeBase) -> None:
         ("likes(person, X) :- other(person, X) .", []),
         ("known(person, X) :- friend(X, _), likes(person, X) .  likes(person, X) :- friend(X, _) .", []),
         ("likes(carol, X) :- friend(carol, X) .", ["W005"]),
+        ("likes(age, X) :- friend(X, age), age > 3 .", ["W024"]),
     ],
 )
 def test_a_name_that_no_fact_has_looks_like_a_variable(

@@ -21,7 +21,7 @@ from zodiacedge.language.ast import (
     operands,
     variables,
 )
-from zodiacedge.language.lint.lints import LOWER_CASE_NAME, constant_finding, is_written_as_iri
+from zodiacedge.language.lint.lints import LOWER_CASE_NAME, computed_with, constant_finding, is_written_as_iri
 from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.printer import format_argument, format_predicate, format_rule, quote
@@ -77,7 +77,8 @@ def names_without_facts(
     """Warn of names that look like variables and that no fact has: `likes(person, X) :- knows(person, X) .`.
 
     The name is in several places of the rule, one of them an atom whose facts are all explicit: the rule
-    derives nothing. Where a fact has the string, `mistaken_constants` says so.
+    derives nothing. Where a fact has the string, `mistaken_constants` says so; where the name is computed
+    with, a lint does.
 
     Args:
         rules: The rules that a change adds.
@@ -96,6 +97,7 @@ def names_without_facts(
                 count > 1
                 and LOWER_CASE_NAME.fullmatch(name)
                 and needed
+                and IRI(name) not in computed_with(rule)
                 and not is_written_as_iri(rule, name)
                 and not holds(IRI(name))
                 and not holds(Literal(name))

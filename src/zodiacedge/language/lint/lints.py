@@ -148,7 +148,7 @@ def names_like_variables(rule: Rule) -> Iterator[Diagnostic]:
     places = Counter(
         term for c in (rule.head, *conjuncts(rule.body)) for term in operands(c) if isinstance(term, IRI)
     )
-    computed = {term for c in conjuncts(rule.body) for term in _computed(c)}
+    computed = computed_with(rule)
     for term, count in places.items():
         looks = _LETTER.fullmatch(term.value) or (term in computed and _LOWER.fullmatch(term.value))
         if count > 1 and looks and not is_written_as_iri(rule, term.value):
@@ -168,6 +168,11 @@ def constant_finding(rule: Rule, name: str, places: str) -> Diagnostic:
 def is_written_as_iri(rule: Rule, name: str) -> bool:
     """Return whether a rule has a name in angle brackets."""
     return _written(rule, f"<{name}>")
+
+
+def computed_with(rule: Rule) -> set[Argument | Expression]:
+    """Return the terms of a rule that are computed with, or compared by order."""
+    return {term for c in conjuncts(rule.body) for term in _computed(c)}
 
 
 def _computed(conjunct: Conjunct) -> Iterator[Argument | Expression]:
