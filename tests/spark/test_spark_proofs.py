@@ -75,6 +75,25 @@ def test_a_dry_run_is_explained(farm: KnowledgeBase) -> None:
     assert report.explain("alarm(wt1)").height == 1
 
 
+def test_windows_are_explained_on_spark(spark: SparkEngine) -> None:
+    kb = KnowledgeBase(spark, Settings())
+    with kb.change() as c:
+        c.add_rules("""
+            @time reading 3 .
+            hot: hot(S) :- reading(S, V, _) within 10 min, V > 80 .
+            alarm: alarm(S) :- sensor(S), not reading(S, _, _) within 10 min .
+            sensor(s1) .
+            reading(s1, 85, "2026-01-01T12:00:00Z"^^xsd:dateTime) .
+        """)
+        c.tick("2026-01-01T12:08:00Z")
+    proof = kb.explain("hot(s1)", budget=patience())
+    assert proof.least
+    assert proof.height == 1
+    told = str(kb.why_not("alarm(s1)", budget=patience()))
+    assert 'reading(s1, 85, "2026-01-01T12:00:00Z"^^xsd:dateTime) within 10 min is there' in told
+    assert "✗ reading(s2, V, _): no such fact" in str(kb.why_not("hot(s2)", budget=patience()))
+
+
 def test_random_programs_are_proved_on_spark(spark: SparkEngine) -> None:
     for seed in (3, 8):
         program = random_program(Seeded(seed))
