@@ -71,7 +71,7 @@ class Killer:
         """Kill whoever runs a task next."""
         self._told.set()
 
-    def outcome(self, seconds: float = 30.0) -> dict[str, object]:
+    def outcome(self, seconds: float = 120.0) -> dict[str, object]:
         """Return whether Spark gave up the executor that was killed, and how many tasks failed with it."""
         last = time.monotonic() + seconds
         while self._killed and time.monotonic() < last:

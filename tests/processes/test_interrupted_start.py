@@ -46,7 +46,7 @@ def test_an_interruption_while_java_starts_leaves_no_process_and_no_stack_trace(
         until(lambda: any(b"org.apache.spark" in argument_list(pid) for pid in java_below(running.pid)))
         (java,) = java_below(running.pid)
         os.killpg(running.pid, signal.SIGINT)
-        _, shown = running.communicate(timeout=60)
+        _, shown = running.communicate(timeout=300)
     assert running.returncode == 130
     assert not is_java(java)
     assert [line for line in shown.splitlines() if line != _JAVA] == ["zodiac: interrupted"]

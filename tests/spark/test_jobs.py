@@ -7,7 +7,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -83,11 +82,10 @@ def test_a_change_costs_no_more_jobs_where_there_are_rules_that_it_does_not_reac
 
 @dataclass
 class Planned:
-    """What Spark had to plan for the rounds of a node: nodes of plans, files that they read, milliseconds."""
+    """What Spark had to plan for the rounds of a node: nodes of plans, and files that they read."""
 
     nodes: list[int] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
-    milliseconds: list[int] = field(default_factory=list)
 
 
 def listen_to_plans(monkeypatch: pytest.MonkeyPatch) -> Planned:
@@ -104,10 +102,8 @@ def listen_to_plans(monkeypatch: pytest.MonkeyPatch) -> Planned:
         rows = collect(self)
         if reasons[-1:] == ["deriving facts"]:
             query = self._jdf.queryExecution()
-            phases = query.tracker().phases().values().toList()
             found.nodes.append(query.optimizedPlan().treeString().count("\n"))
             found.files.append(len(self.inputFiles()))
-            found.milliseconds.append(sum(phases.apply(n).durationMs() for n in range(phases.size())))
         return rows
 
     monkeypatch.setattr(Frames, "write", told)
@@ -115,7 +111,7 @@ def listen_to_plans(monkeypatch: pytest.MonkeyPatch) -> Planned:
     return found
 
 
-def test_sixty_rounds_are_planned_in_the_same_time_each_and_leave_nothing_behind(
+def test_plans_of_sixty_rounds_do_not_grow_and_leave_nothing_behind(
     make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = listen_to_plans(monkeypatch)
@@ -129,7 +125,6 @@ def test_sixty_rounds_are_planned_in_the_same_time_each_and_leave_nothing_behind
     assert len(planned.nodes) >= 60
     assert max(planned.nodes[-15:]) <= 1.3 * max(planned.nodes[10:25])
     assert max(planned.files[-15:]) <= 1.3 * max(planned.files[10:25])
-    assert median(planned.milliseconds[-15:]) <= 2.5 * median(planned.milliseconds[10:25])
     assert kb.derived() == {"At": 60}
     assert engine.jobs.session.sparkContext._jsc.getPersistentRDDs().isEmpty()
     del change

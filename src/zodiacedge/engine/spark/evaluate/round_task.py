@@ -24,6 +24,7 @@ from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.row_algebra import distinct
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
+from zodiacedge.engine.spark.lookup.indexes import INDEXED_FROM, write_index
 from zodiacedge.engine.spark.partition.shuffle import (
     Block,
     PartitionInput,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.engine.spark.evaluate.inputs import Input
+    from zodiacedge.engine.spark.lookup.indexes import Indexes
     from zodiacedge.language.ast import Aggregate, Conjunct
     from zodiacedge.plan.placement import Argument, PlacedRule, Placement, RelationName
     from zodiacedge.terms import Term
@@ -472,10 +474,20 @@ class SegmentTask:
     partitions: int
     arguments: Mapping[Relation, Argument]
     known: tuple[PlacedBlock, ...]
+    index_by: Mapping[Relation, tuple[int, ...]]
+    """The columns by which the rules join each relation."""
 
 
-def write_segment(task: SegmentTask) -> dict[Relation, DataFile]:
-    """Write the facts of one partition as files."""
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file, and its indexes by column."""
+
+    file: DataFile
+    indexes: Indexes
+
+
+def write_segment(task: SegmentTask) -> dict[Relation, IndexedFile]:
+    """Write the facts of one partition as files; large ones are indexed, since changes look rows up."""
     pieces: defaultdict[Relation, list[Columns]] = defaultdict(list)
     for block, partitions in task.known:
         for (_, placed_relation), columns in read_block(block).items():
@@ -486,4 +498,11 @@ def write_segment(task: SegmentTask) -> dict[Relation, DataFile]:
                     targets = partitions_of(columns, task.arguments[placed_relation], task.partitions)
                     kept = [column[targets == task.number] for column in columns]
                 pieces[relation].append(kept)
-    return {relation: task.folder.write_pieces(relation, several) for relation, several in pieces.items()}
+    written = {}
+    for relation, several in pieces.items():
+        columns = [np.concatenate(column) for column in zip(*several, strict=True)]
+        file = task.folder.write_rows(relation, columns)
+        by = task.index_by[relation] if file.rows >= INDEXED_FROM else ()
+        indexes = {column: write_index(task.folder, columns, column) for column in by}
+        written[relation] = IndexedFile(file, indexes)
+    return written

@@ -2,6 +2,8 @@
 
 A lookup gives values for columns. Tasks read the files of all owners and return the matching rows, up to a
 limit. Since each file is filtered on its own, the matching rows keep the signs and the order of the files.
+The first lookup in a large file reads all of it and indexes it (`indexes`); later ones read a few groups of
+rows, and the driver does that itself.
 """
 
 from __future__ import annotations
@@ -14,11 +16,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zodiacedge.engine.spark.lookup.indexes import (
+    INDEXED_FROM,
+    MOST_INDEXED,
+    Index,
+    column_for,
+    indexable,
+    opened,
+    write_index,
+)
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
-from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles, parquet_file
+from zodiacedge.engine.spark.storage.files import (
+    DataFile,
+    Folder,
+    Relation,
+    SignedFiles,
+    parquet_file,
+    read_file,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +56,10 @@ Wants = dict[tuple[int, ...], set[tuple[int, ...]]]
 # A task reads so many row groups of one file, or files with so many rows in total.
 _GROUPS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1 << 21
+# The driver looks rows up itself in so many times the rows of a relation that it reads whole, and in so many
+# by indexes of files that are here.
+_SCANNED = 4
+_MOST_IN_DRIVER = 1 << 20
 _ALL: Wants = {(): {()}}
 
 
@@ -51,12 +73,51 @@ class TooManyError(Exception):
 
 
 class _FileLookup(NamedTuple):
-    """Row groups of a file, None for all, and the values to look up in them."""
+    """The values to look up in a file, and how."""
 
-    path: str
+    file: DataFile
     width: int
-    groups: tuple[int, int] | None
     wants: Wants
+    by_index: Mapping[int, Wants]
+    """The values to look up in each index of the file, by column; empty if the file itself is read."""
+    indexes: Mapping[int, Index]
+    build: tuple[int, ...] = ()
+    """The columns to index the file by; it is then read completely."""
+    groups: tuple[int, int] | None = None
+    """The row groups of the file to read, None for all."""
+
+    @property
+    def cost(self) -> int:
+        """About how many rows are read."""
+        return _rows_by_index(self.by_index, self.indexes) if self.by_index else self.file.rows
+
+    def rows(self, most: int) -> Columns | None:
+        """Return the matching rows; None if they are more than `most`."""
+        if not self.by_index:
+            return matching(self.file.path, self.width, self.wants, most, self.groups)
+        pieces = []
+        for column, wants in self.by_index.items():
+            keys = {row[columns.index(column)] for columns, values in wants.items() for row in values}
+            with opened(self.indexes[column]) as index:
+                pieces.append(_chosen(index.rows(np.array(list(keys), np.int64)), wants))
+        if len(pieces) == 1:
+            found = pieces[0]
+        else:
+            # A row may match in several indexes.
+            both = np.concatenate([np.stack(piece, axis=1) for piece in pieces])
+            found = list(np.ascontiguousarray(np.unique(both, axis=0).T))
+        return found if len(found[0]) <= most else None
+
+    def indexed(self, folder: Folder, most: int) -> tuple[Columns | None, list[_NewIndex]]:
+        """Index the file by all columns of `build`; return the matching rows and the indexes."""
+        columns = read_file(self.file, self.width)
+        new = [(self.file.path, column, write_index(folder, columns, column)) for column in self.build]
+        found = _chosen(columns, self.wants)
+        return found if len(found[0]) <= most else None, new
+
+
+# The path of a file, a column, and the index of the file by it.
+_NewIndex = tuple[str, int, DataFile]
 
 
 @dataclass(frozen=True)
@@ -65,20 +126,42 @@ class _LookupTask:
 
     lookups: tuple[_FileLookup, ...]
     most: int
+    folder: Folder
 
 
-def look_up(task: _LookupTask) -> list[tuple[str, Columns]] | None:
-    """Return the matching rows by file; None if they are too many."""
-    rows = []
+@dataclass(frozen=True)
+class _Found:
+    """The result of a task: the matching rows by file, None if they are too many, and new indexes."""
+
+    rows: list[tuple[str, Columns]] | None
+    indexes: list[_NewIndex]
+
+
+def look_up(task: _LookupTask) -> _Found:
+    """Look up rows."""
+    rows: list[tuple[str, Columns]] = []
+    indexes: list[_NewIndex] = []
     left = task.most
     for lookup in task.lookups:
-        columns = matching(lookup.path, lookup.width, lookup.wants, left, lookup.groups)
+        if lookup.build:
+            columns, new = lookup.indexed(task.folder, left)
+            indexes += new
+        else:
+            columns = lookup.rows(left)
         if columns is None:
-            return None
+            return _Found(None, indexes)
         if len(columns[0]):
             left -= len(columns[0])
-            rows.append((lookup.path, columns))
-    return rows
+            rows.append((lookup.file.path, columns))
+    return _Found(rows, indexes)
+
+
+def _chosen(columns: Columns, wants: Wants) -> Columns:
+    """Return the rows that match."""
+    mask = np.zeros(len(columns[0]), np.bool_)
+    for names, values in wants.items():
+        mask |= _Test.of(names, values).mask(dict(enumerate(columns)), len(mask))
+    return [column[mask] for column in columns]
 
 
 def matching(
@@ -233,19 +316,31 @@ class RowSlice:
                 (file, narrowed) for file in self._files(source) if (narrowed := _narrowed(file, requested))
             ]
         tasks = [(source, task) for source, pairs in lookups.items() for task in self._tasks(source, pairs)]
-        total = sum(file.rows for pairs in lookups.values() for file, _ in pairs)
-        if total <= min(self.workspace.options.whole_rows, self.most - self.count):
-            results = [look_up(task) for _, task in tasks]
+        inputs = [task for _, task in tasks]
+        if self._are_small([lookup for task in inputs for lookup in task.lookups]):
+            results = [look_up(task) for task in inputs]
         else:
             self.jobs += 1
             why = "looking up rows that a change may affect"
-            inputs = [task for _, task in tasks]
             results = self.workspace.jobs.each(look_up, inputs, why, self.yield_point)
-        for (source, _), rows in zip(tasks, results, strict=True):
-            if rows is None:
+        files = {file.path: file for pairs in lookups.values() for file, _ in pairs}
+        for found in results:
+            for path, column, index in found.indexes:
+                self.workspace.add_index(files[path], column, index)
+        for (source, _), found in zip(tasks, results, strict=True):
+            if found.rows is None:
                 raise TooManyError(source)
-            for path, columns in rows:
+            for path, columns in found.rows:
                 self._add_rows(source, path, columns)
+
+    def _are_small(self, lookups: Sequence[_FileLookup]) -> bool:
+        """Whether the driver reads the rows itself."""
+        scanned = sum(lookup.cost for lookup in lookups if not lookup.by_index)
+        by_index = sum(lookup.cost for lookup in lookups if lookup.by_index)
+        if by_index and not self.workspace.scratch.folder.is_here:
+            return False
+        few = self.workspace.options.whole_rows * _SCANNED
+        return scanned <= few and by_index <= _MOST_IN_DRIVER
 
     def _request(self, source: Source, wants: Wants) -> Wants:
         """Record and return the values to look up; of a small relation, all rows."""
@@ -265,25 +360,47 @@ class RowSlice:
         return {file.path: file for file in files if file.rows}.values()
 
     def _tasks(self, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[_LookupTask]:
-        new_task = partial(_LookupTask, most=self.most - self.count)
-        width = self.width(source)
+        folder = self.workspace.scratch.folder
+        new_task = partial(_LookupTask, most=self.most - self.count, folder=folder)
         waiting: list[_FileLookup] = []
         rows = 0
-        for file, wants in pairs:
-            if file.rows > _ROWS_AT_ONCE:
-                with parquet_file(file.path) as opened:
-                    count = opened.num_row_groups
+        for lookup in self._lookups(source, pairs):
+            if lookup.cost > _ROWS_AT_ONCE and not lookup.build:
+                with parquet_file(lookup.file.path) as opened_file:
+                    count = opened_file.num_row_groups
                 for first in range(0, count, _GROUPS_AT_ONCE):
                     groups = (first, min(first + _GROUPS_AT_ONCE, count))
-                    yield new_task((_FileLookup(file.path, width, groups, wants),))
+                    yield new_task((lookup._replace(groups=groups),))
                 continue
-            waiting.append(_FileLookup(file.path, width, None, wants))
-            rows += file.rows
+            waiting.append(lookup)
+            rows += lookup.cost
             if rows > _ROWS_AT_ONCE:
                 yield new_task(tuple(waiting))
                 waiting, rows = [], 0
         if waiting:
             yield new_task(tuple(waiting))
+
+    def _lookups(self, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[_FileLookup]:
+        """Plan the lookup in each file: by its indexes, or reading and perhaps indexing it."""
+        width = self.width(source)
+        divided: dict[tuple[int, frozenset[int]], Mapping[int, Wants]] = {}
+        for file, wants in pairs:
+            indexes = {
+                column: Index(index.path, index.rows, width)
+                for column, index in self.workspace.indexes_of(file).items()
+            }
+            plan = id(wants), frozenset(indexes)
+            if plan not in divided:
+                divided[plan] = _divided(wants, indexes)
+            by_index = divided[plan]
+            # Of so many keys that nearly all groups are read, the file itself is quicker.
+            if not by_index or _rows_by_index(by_index, indexes) * 2 > file.rows:
+                build: tuple[int, ...] = ()
+                if not by_index and INDEXED_FROM <= file.rows <= MOST_INDEXED:
+                    build = _to_index(source, wants, indexes)
+                yield _FileLookup(file, width, wants, {}, indexes, build)
+            else:
+                yield _FileLookup(file, width, wants, by_index, indexes)
 
     def _add_rows(self, source: Source, path: str, columns: Columns) -> None:
         known = self.rows.get(path)
@@ -313,3 +430,45 @@ def _narrowed(file: DataFile, wants: Wants) -> Wants:
         if chosen:
             narrowed[columns] = chosen
     return narrowed
+
+
+def _divided(wants: Wants, indexed: Collection[int]) -> dict[int, Wants]:
+    """Divide values among the indexes in which to look them up; empty if some have no index.
+
+    Of several indexes a row is looked up in that where it shares its key with most others.
+    """
+    by_index: dict[int, Wants] = {}
+    for columns, values in wants.items():
+        usable = [n for n, column in enumerate(columns) if column in indexed]
+        if not usable:
+            return {}
+        rows = list(values)
+        array = np.array(rows, np.int64)
+        sharing = []
+        for n in usable:
+            _, positions, counts = np.unique(array[:, n], return_inverse=True, return_counts=True)
+            sharing.append(counts[positions])
+        for row, best in zip(rows, np.argmax(sharing, axis=0).tolist(), strict=True):
+            by_index.setdefault(columns[usable[best]], {}).setdefault(columns, set()).add(row)
+    return by_index
+
+
+def _rows_by_index(by_index: Mapping[int, Wants], indexes: Mapping[int, Index]) -> int:
+    """Return about how many rows are read by indexes."""
+    return sum(
+        indexes[column].rows_for(
+            len({row[columns.index(column)] for columns, values in wants.items() for row in values})
+        )
+        for column, wants in by_index.items()
+    )
+
+
+def _to_index(source: Source, wants: Wants, indexed: Collection[int]) -> tuple[int, ...]:
+    """Return the columns to index a file by, so that the next lookup of this kind need not read it."""
+    build: set[int] = set()
+    for columns, values in wants.items():
+        usable = indexable(source, columns)
+        if usable and not {*indexed, *build} & set(usable):
+            array = np.array(list(values), np.int64)
+            build.add(column_for({column: array[:, columns.index(column)] for column in usable}))
+    return tuple(sorted(build))

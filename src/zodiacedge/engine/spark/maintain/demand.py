@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _MOST_BINDINGS = 200_000
 # More rows than this are not followed before they are looked up.
 _MOST_GUESSES = 5_000
+# The support of so many facts is joined together.
+_TOGETHER = 256
 
 Rows = dict[Relation, set["Row"]]
 
@@ -192,6 +194,8 @@ class _Node:
         self._slots_of: dict[int, _Slots] = {}
         self._groups: set[tuple[str, Row]] = set()
         self._deleted: set[tuple[Relation, Row]] = set()
+        # Facts that may be deleted, by relation and known columns, whose support is not demanded yet.
+        self._unsupported: defaultdict[tuple[Relation, tuple[int, ...]], list[Row]] = defaultdict(list)
 
     def propagate(self, steps: int) -> None:
         """Propagate changes of the relations that the node reads to those that it derives."""
@@ -222,6 +226,7 @@ class _Node:
             guesses: list[_Change] = []
             for head in dict.fromkeys(heads):
                 waiting += [change for change in self._changes_by(head, guesses) if change[0] in reads]
+            self._want_support()
             # Too many bindings of rows that may not change after all do not count.
             with suppress(_TooManyBindingsError):
                 self._follow([guess for guess in guesses if guess not in done], reads, steps)
@@ -239,6 +244,7 @@ class _Node:
                 if head not in seen:
                     seen.add(head)
                     self._changes_by(head, guesses)
+            self._want_support()
 
     def _affected_heads(self, changes: Sequence[_Change]) -> list[_Change]:
         """Return the heads of rule instances that have changed rows at any position."""
@@ -264,7 +270,7 @@ class _Node:
             if not partial or not lost:
                 guesses.append(head)
             if not partial and lost:
-                self._want_support(relation, [row])
+                self._unsupported[relation, _known_terms(row)[0]].append(row)
             return []
         if lost:
             own = analysis.known.own(self._keys, relation)
@@ -272,7 +278,8 @@ class _Node:
             fresh = [fact for fact in facts if (relation, fact) not in self._deleted]
             self._deleted.update((relation, fact) for fact in fresh)
             analysis.deleted[relation].update(fresh)
-            self._want_support(relation, fresh)
+            for fact in fresh:
+                self._unsupported[relation, _known_terms(fact)[0]].append(fact)
             return [(relation, fact, True) for fact in fresh]
         if row in analysis.inserted[relation]:
             return [head]
@@ -282,13 +289,16 @@ class _Node:
         analysis.table(relation).add(row)
         return [head]
 
-    def _want_support(self, relation: Relation, rows: Sequence[Row]) -> None:
+    def _want_support(self) -> None:
         """Demand all rows of rule instances that may still support facts."""
-        for rule in self._rules.values():
-            if Relation.of(rule.head) == relation:
-                slots = self._slots(rule.body, rule.head)
-                starts = self._bindings_of(rule.head.args, rows, slots)
-                self._extend(rule, rule.body, None, starts, slots)
+        waiting, self._unsupported = self._unsupported, defaultdict(list)
+        for (relation, _), rows in waiting.items():
+            for rule in self._rules.values():
+                if Relation.of(rule.head) == relation:
+                    slots = self._slots(rule.body, rule.head)
+                    for first in range(0, len(rows), _TOGETHER):
+                        starts = self._bindings_of(rule.head.args, rows[first : first + _TOGETHER], slots)
+                        self._extend(rule, rule.body, None, starts, slots)
 
     # Groups.
 

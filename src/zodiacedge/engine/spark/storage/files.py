@@ -211,6 +211,11 @@ class Folder(NamedTuple):
 
     uri: str
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the folder is on a file system of this machine."""
+        return located(self.uri)[0] is LOCAL
+
     def new_file(self, kind: str, ending: str = "") -> str:
         """Return the path of a new file; in a task it includes the name of the job."""
         job = job_of_this_task()
