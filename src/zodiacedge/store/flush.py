@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import StoreProblem
+from zodiacedge.util.freed_memory import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +67,7 @@ def _flush(store: DurableStore, pending: PendingFlush) -> None:
     with _logged(store):
         store.flush(pending)
         store.forget_old_versions()
+        give_back()
 
 
 @contextmanager
