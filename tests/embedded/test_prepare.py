@@ -7,6 +7,8 @@ import pytest
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import prepare
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.embedded.evaluate.closure_kernels import follow_links
+from zodiacedge.engine.embedded.maintain.shapes import closure
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -83,3 +85,22 @@ def test_a_small_change_prepares_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     with kb.change() as c:
         c.add_facts([("link", 3, 4)])
     assert c.report.facts_added == 1
+
+
+def test_a_load_calls_the_kernel_of_closures_so_that_no_change_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prepare, "_LARGE", 10)
+    calls: list[int] = []
+
+    def counted(links: int, count: int, *others: int) -> int:
+        calls.append(count)
+        return int(follow_links(links, count, *others))
+
+    monkeypatch.setattr(closure, "follow_links", counted)
+    kb = KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings())
+    load(kb)
+    assert set(calls) == {0}
+    with kb.change() as c:
+        c.add_facts([("link", 3, 4)])
+    assert max(calls) > 0

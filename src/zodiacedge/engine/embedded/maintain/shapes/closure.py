@@ -78,11 +78,14 @@ def maintain_closure(draft: Draft, node_rules: NodeRules, own: Segment) -> int |
 
 
 def prepare_closure(draft: Draft, node_rules: NodeRules, own: Segment) -> None:
-    """Index the steps and base pairs of a closure in the next version."""
+    """Index the steps and base pairs of a closure in the next version; load the kernel of its searches."""
     for relation in {r for atom in node_rules.atoms for r in draft.relations(atom)}:
         for piece in draft.new(relation, own):
             for start in (0, 1):
                 piece.table.ensure_index(1 << start)
+    # Loading takes 30 ms, once in a process: the first change would give up and lose the hash set.
+    nothing = _Labelled()
+    follow_links(MEMORY.address(_NONE), 0, nothing.at, nothing.at, _NEVER, SCRATCH.address)
 
 
 def _net_rows(draft: Draft, relation: Relation, own: Segment) -> tuple[Ids, Ids]:
