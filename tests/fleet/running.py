@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from random import randint
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -31,10 +32,12 @@ NEED = """
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody gets by chance while a hub is away: it is none that the system gives out."""
+    while True:
+        port = randint(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def diagnosis(version: int, limit: int = 90, more: str = "") -> Pack:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import threading
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 import urllib3
 
 import zodiacedge as ze
-from fleet.running import diagnosis
+from fleet.running import diagnosis, until
 from packs.making import made, refused
+from zodiacedge.errors import StoreProblem
 from zodiacedge.fleet.agent.agent import Agent, AgentOptions
 from zodiacedge.fleet.agent.sources import HttpSource
 from zodiacedge.fleet.trust.metadata import LIFETIMES
+from zodiacedge.language.parser import parse_program
+from zodiacedge.store.problems import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,6 +149,74 @@ def test_without_a_hub_the_device_goes_on(farm: Farm, make_device: Callable[...,
     farm.publish(diagnosis(2))
     device.settle("on probation diagnosis 2")
     device.until(lambda: not device.agent.memory.stale)
+
+
+def test_an_agent_rests_while_its_hub_is_away(farm: Farm, make_device: Callable[..., Device]) -> None:
+    device = make_device()
+    device.close()
+    farm.stop()
+    device.kb = device._open()
+    options = AgentOptions(farm.base, interval=3600.0)
+    agent = device.agent = Agent(device.kb, device.folder, options, device.told.append)
+    steps: list[None] = []
+    runs = threading.Thread(target=agent.run, args=(lambda: steps.append(None),))
+    runs.start()
+    until(lambda: any(text.startswith("F003") for text in device.told))
+    time.sleep(0.5)
+    assert len(steps) == 1
+    agent.close()
+    runs.join()
+
+
+def test_a_disk_that_is_full_does_not_end_an_agent_and_a_store_that_is_closed_does(
+    make_device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = make_device()
+
+    def full() -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(device.agent.memory, "save", full)
+        device.agent.step()
+        assert "No space left on device" in device.told
+    device.settle("on probation diagnosis 1")
+
+    def closed() -> None:
+        raise unusable("store", "it is closed")
+
+    with pytest.raises(StoreProblem):
+        device.agent.step(closed)
+
+
+def test_the_clock_ticks_without_readings(farm: Farm, tmp_path: Path) -> None:
+    assert farm.hub
+    code = farm.hub.state.codes.make("wt1", [], farm.repository.root())
+    with ze.open(tmp_path / "store", create=True, clock="system") as kb:
+        with kb.change() as change:
+            change.add_program(
+                parse_program("""@time said 2 .
+                silent(S) :- sensor(S), not said(S, _) within 1 s .
+                sensor(s1) .""")
+            )
+            change.add_facts([("said", ze.iri("s1"), datetime.now(UTC))])
+        agent = Agent(kb, tmp_path / "agent", AgentOptions(farm.base, "wt1", code), print)
+
+        def is_silent() -> bool:
+            agent.step()
+            return bool(kb.matching("?- silent(S) ."))
+
+        until(is_silent)
+        agent.close()
+
+
+def test_a_clock_that_was_set_back_ends_no_hold_off(make_device: Callable[..., Device]) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    with device.kb.change() as change:
+        change.remove_facts([("reading", "wt1", 95)])
+    device.agent.memory.needed["diagnosis"] = time.time() + 365 * 86_400
+    device.settle("removed diagnosis")
 
 
 def test_expired_metadata_changes_nothing(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 import urllib3
 
-from fleet.running import diagnosis
+from fleet.running import diagnosis, until
+from packs.making import refused
 from zodiacedge.fleet.agent.link import HubLink
 from zodiacedge.fleet.identity import DeviceKey
 
@@ -137,6 +139,90 @@ def test_an_operator_changes_rules_while_the_hub_runs(farm: Farm) -> None:
     assert farm.hub
     farm.hub._watch.look()
     assert farm.facts("?- halted(P, V) .") == set()
+
+
+def test_who_looks_waits_for_what_the_watch_is_taking(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert farm.hub
+    begun, goes_on = threading.Event(), threading.Event()
+    take = farm.hub.state.take_rules
+
+    def slowly() -> bool:
+        begun.set()
+        assert goes_on.wait(60)
+        return take()
+
+    monkeypatch.setattr(farm.hub.state, "take_rules", slowly)
+    (farm.folder / "hub" / "rules" / "pause.rules").write_text('paused("diagnosis", 1) .', "utf-8")
+    assert begun.wait(60)
+    threading.Timer(0.2, goes_on.set).start()
+    farm.hub._watch.look()
+    assert farm.facts("?- halted(P, V) .") == {'halted("diagnosis", 1)'}
+
+
+def test_the_watch_goes_on_after_a_disk_that_was_full(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert farm.hub
+    hub, tried = farm.hub.state, threading.Event()
+    take = hub.take_rules
+
+    def full() -> bool:
+        monkeypatch.setattr(hub, "take_rules", take)
+        tried.set()
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(hub, "take_rules", full)
+    (farm.folder / "hub" / "rules" / "pause.rules").write_text('paused("diagnosis", 1) .', "utf-8")
+    assert tried.wait(60)
+    until(lambda: farm.facts("?- halted(P, V) ."))
+
+
+def test_names_that_nobody_waits_for_any_more_are_forgotten(farm: Farm, pool: urllib3.PoolManager) -> None:
+    assert pool.request("GET", f"{farm.base}news/nobody?after=-1").json() == {"version": 0}
+    assert farm.hub
+    assert not farm.hub._news
+    assert b"zodiac_hub_waiting 0" in pool.request("GET", f"{farm.base}metrics").data
+
+
+def test_an_enrolment_whose_answer_was_lost_is_repeated(
+    farm: Farm, pool: urllib3.PoolManager, tmp_path: Path
+) -> None:
+    assert farm.hub
+    code = farm.hub.state.codes.make("wt1", ["north"], farm.repository.root())
+    key, root = DeviceKey(tmp_path / "device.key"), tmp_path / "root.json"
+    link, thief = HubLink(farm.base, key), HubLink(farm.base, DeviceKey(tmp_path / "thief.key"))
+    link.enrol("wt1", code, root)
+    assert send(farm, pool, key, sequence=5) == 200
+    link.enrol("wt1", code, root)
+    # Whoever overheard it repeats neither a status nor, with another key, the enrolment.
+    assert send(farm, pool, key, sequence=5) == 403
+    with refused("F008"):
+        thief.enrol("wt1", code, root)
+    assert send(farm, pool, key, sequence=6) == 200
+    assert farm.facts('?- group("wt1", G) .') == {'group("wt1", "north")'}
+    link.close()
+    thief.close()
+
+
+def test_a_hub_that_was_killed_while_a_device_enrolled_enrols_it_again(
+    farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert farm.hub
+    code = farm.hub.state.codes.make("wt1", [], farm.repository.root())
+    link = HubLink(farm.base, DeviceKey(tmp_path / "device.key"))
+    with monkeypatch.context() as killed:
+        killed.setattr(farm.hub.state.kb, "change", None)
+        with refused("F003"):
+            link.enrol("wt1", code, tmp_path / "root.json")
+    link.enrol("wt1", code, tmp_path / "root.json")
+    assert farm.facts("?- device(D) .") == {'device("wt1")'}
+    link.close()
+
+
+def test_a_status_tells_digests(farm: Farm, make_device: Callable[..., Device]) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    digest = diagnosis(1).manifest.digest
+    device.until(lambda: farm.facts("?- running(D, P, V, X) ."))
+    assert farm.facts("?- running(D, P, V, X) .") == {f'running("wt1", "diagnosis", 1, "{digest}")'}
 
 
 def test_another_program_may_decide(farm: Farm, make_device: Callable[..., Device]) -> None:

@@ -159,6 +159,19 @@ def test_what_a_neighbour_sends_and_nobody_asked_for_is_dropped(
         device.agent.neighbours.close()
 
 
+def test_a_neighbour_that_sends_nonsense_is_asked_again(
+    make_device: Callable[..., Device], tmp_path: Path
+) -> None:
+    with between(tmp_path) as middle:
+        middle.instead["published?after="] = b"[" * 200_000
+        device = make_device("wt1")
+        state(device.kb, f'zodiac:neighbour("wt2", "{middle.base}", "air") .')
+        device.until(lambda: len(middle.asked) > 1)
+        middle.instead["published?after="] = json.dumps({"mark": "0", "facts": ["air(2, 17)"]}).encode()
+        device.until(lambda: device.kb.matching("?- air(X, Y) ."))
+        device.agent.neighbours.close()
+
+
 def test_blobs_are_asked_for_once_and_have_ranges(farm: Farm, relay: Relay) -> None:
     (blob,) = (farm.repository.path / "targets").rglob("*.zpack")
     path = blob.relative_to(farm.repository.path).as_posix()

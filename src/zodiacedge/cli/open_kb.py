@@ -66,11 +66,12 @@ def writing(  # noqa: PLR0913 - each is an option of commands
     create: bool = False,
     strict: bool = False,
     wait: float = 0.0,
+    clock: str = "",
     limits: Limits | None = None,
 ) -> StoredKnowledgeBase:
     """Open a store for writing, and report repairs; warnings of a change are shown before its evaluation."""
     arguments = _arguments(console, on)
-    kb = open_kb(store, create=create, wait=wait, strict=strict, limits=limits, **arguments)
+    kb = open_kb(store, create=create, wait=wait, clock=clock, strict=strict, limits=limits, **arguments)
     return _opened(console, kb)
 
 

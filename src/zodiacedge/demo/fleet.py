@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from random import randint
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from zodiacedge.cli.output import write_text
@@ -171,7 +172,9 @@ def _prepare(folder: Path) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    # None of those that the system gives out: nobody gets it by chance while the hub is away.
+    while True:
+        port = randint(20_000, 32_000)  # noqa: S311 - a port is no secret
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

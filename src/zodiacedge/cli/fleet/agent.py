@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913 - one argument per option
 
     The rules of the device say what it needs: while zodiac:needs("diagnosis") holds, the pack is asked for.
     The hub may be a neighbour that serves. The first start enrols the device with a code; later ones need
-    neither a code nor the hub. Ctrl-C ends it.
+    neither a code nor the hub. The clock of the store is that of the system. Ctrl-C ends it.
 
     \b
     Example:
@@ -98,7 +98,14 @@ def command(  # noqa: PLR0913 - one argument per option
     options = AgentOptions(hub, name, code, probation, hold_off, silence, interval)
     with ExitStack() as open_things:
         kb = open_things.enter_context(
-            writing(console, store, EngineOptions(functions=functions), create=True, limits=limits)
+            writing(
+                console,
+                store,
+                EngineOptions(functions=functions),
+                create=True,
+                clock="system",
+                limits=limits,
+            )
         )
         stream = Stream(kb, landing) if landing else None
         agent = Agent(kb, Path(folder or f"{store.rstrip('/')}.agent"), options, console.text)

@@ -13,7 +13,7 @@ from functools import partial
 from random import uniform
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import Diagnostic, FleetProblem, StoreProblem, ZodiacError
+from zodiacedge.errors import Diagnostic, FleetProblem, ZodiacError
 from zodiacedge.fleet.agent.activation import Activation
 from zodiacedge.fleet.agent.link import HubLink
 from zodiacedge.fleet.agent.memory import AgentMemory
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
-    _Problem = FleetProblem | StoreProblem | OSError
-
 NEEDS = DEFAULT_PREFIXES["zodiac"] + "needs"
 # A status is sent again after so many seconds, though nothing changed.
 _HEARTBEAT = 300.0
+# The code of a store that has to be opened again.
+_UNUSABLE = "D012"
 # After a request that failed, the next one waits: at first so many seconds, then longer.
 _LEAST_PAUSE, _MOST_PAUSE = 0.5, 60.0
 # Who waits for news asks more often: the answer ends the pause of the others.
@@ -79,7 +79,7 @@ class Agent:
         self._sent: object = None
         self._sent_at = 0.0
         self._pause = _LEAST_PAUSE
-        self._failed: list[_Problem] = []
+        self._failed: list[ZodiacError | OSError] = []
         """The problems of the last try."""
         self._unheard: FleetProblem | None = None
         """Why the hub cannot be listened to; None if it can."""
@@ -87,6 +87,8 @@ class Agent:
         self._next_try = 0.0
         self._news = threading.Event()
         self._news.set()
+        self._woken = threading.Event()
+        """Ends the pause between two steps."""
         self._version = 0
         self._ended = threading.Event()
         self.neighbours = NeighbourFollower(kb, folder / "neighbours.json", options.silence, notify)
@@ -96,42 +98,29 @@ class Agent:
     def close(self) -> None:
         """End; a request that waits for news is left behind."""
         self._ended.set()
+        self._woken.set()
         self.neighbours.close()
         self._client.close()
 
-    def run(self, before: Callable[[], object] | None = None) -> None:
-        """Take steps until interrupted; before each of them, take readings."""
+    def run(self, readings: Callable[[], object] | None = None) -> None:
+        """Take steps until interrupted; in each of them, first take readings."""
         while not self._ended.is_set():
-            if before:
-                before()
-            self.step()
-            self._news.wait(self.options.interval)
+            self.step(readings)
+            self._woken.wait(self.options.interval)
+            self._woken.clear()
 
-    def step(self) -> None:
-        """Take one step; nothing that a hub does or says makes it fail."""
-        self.activation.watch()
-        self.neighbours.look()
-        status = self._status()
+    def step(self, readings: Callable[[], object] | None = None) -> None:
+        """Take one step; nothing that a hub does or says makes it fail, and no disk that is full."""
+        own = (self.kb.tick_when_due, self.activation.watch, self.neighbours.look, self._look_at_needs)
+        problems = _problems_of(own if readings is None else (readings, *own))
         if time.monotonic() >= self._next_try:
-            self._failed = self._try(status)
+            # A hub that takes no status may still say what to run, and what is staged needs no hub.
+            self._failed = _problems_of((self._send, self._take_assignment, self._keep_packs))
+            if self._failed:
+                self._next_try = time.monotonic() + self._pause * uniform(0.5, 1)  # noqa: S311 - no secret
+            self._pause = min(self._pause * 2, _MOST_PAUSE) if self._failed else _LEAST_PAUSE
         unheard = self._unheard
-        self._tell([*self._failed, unheard] if unheard else self._failed)
-
-    def _try(self, status: dict[str, object]) -> list[_Problem]:
-        """Send a status, take what is assigned and bring it into force; return what failed."""
-        problems: list[_Problem] = []
-        # A hub that takes no status may still say what to run, and what is staged needs no hub.
-        for part in (partial(self._send, status), self._take_assignment, self._keep_packs):
-            try:
-                part()
-            except (FleetProblem, StoreProblem, OSError) as problem:
-                problems.append(problem)
-        if problems:
-            self._next_try = time.monotonic() + self._pause
-            self._pause = min(self._pause * 2, _MOST_PAUSE)
-        else:
-            self._pause = _LEAST_PAUSE
-        return problems
+        self._tell([*problems, *self._failed, *([unheard] if unheard else [])])
 
     def _enrol(self, folder: Path) -> None:
         options = self.options
@@ -149,8 +138,8 @@ class Agent:
         self.memory.save()
         self._notify(f"enrolled as {name}")
 
-    def _needs(self) -> list[str]:
-        """Return the packs that the rules of the device need, or needed until a short time ago."""
+    def _look_at_needs(self) -> None:
+        """Note the packs that the rules of the device need, or needed until a short time ago."""
         needed, now = self.memory.needed, time.time()
         before = dict(needed)
         asked = {str(name) for (name,) in self.kb.query(f"?- <{NEEDS}>(P) .")}
@@ -158,21 +147,28 @@ class Agent:
             # Noted now and then only: a file is written for it.
             if name not in needed or abs(now - needed[name]) > self.options.hold_off / 10:
                 needed[name] = now
-        for name in [n for n, at in needed.items() if n not in asked and now - at > self.options.hold_off]:
+        # A clock that was set back must not make a hold-off endless.
+        hold_off = self.options.hold_off
+        for name in [n for n, at in needed.items() if n not in asked and not 0 <= now - at <= hold_off]:
             del needed[name]
         if needed != before:
             self.memory.save()
-        return sorted(needed)
 
     def _status(self) -> dict[str, object]:
         packs = {
             name: {"version": state.version, "state": state.state, "reasons": list(state.reasons)}
             for name, state in self.activation.states().items()
         }
-        return {"packs": packs, "needs": self._needs(), "stale": int(self.memory.stale)}
+        running = {
+            name: {"version": pack.manifest.version, "digest": pack.manifest.digest}
+            for name, pack in self.kb.installed.installed.items()
+        }
+        needs = sorted(self.memory.needed)
+        return {"packs": packs, "running": running, "needs": needs, "stale": int(self.memory.stale)}
 
-    def _send(self, status: dict[str, object]) -> None:
+    def _send(self) -> None:
         """Send a status that differs from the last, or that one again after a while."""
+        status = self._status()
         if status == self._sent and time.monotonic() < self._sent_at + _HEARTBEAT:
             return
         # The number is on disk before it is used, so that it is never used twice.
@@ -213,7 +209,7 @@ class Agent:
             self.memory.stale = since
             self.memory.save()
 
-    def _tell(self, problems: Iterable[_Problem]) -> None:
+    def _tell(self, problems: Iterable[ZodiacError | OSError]) -> None:
         """Tell problems, each once while it lasts."""
         texts = []
         for problem in problems:
@@ -244,6 +240,26 @@ class Agent:
             pause, self._unheard = _LEAST_PAUSE, None
             if failed:
                 failed, self._next_try = False, 0.0
+                self._woken.set()
             if version != self._version:
                 self._news.set()
+                self._woken.set()
                 self._ended.wait(_LEAST_PAUSE)
+
+
+def _problems_of(parts: Iterable[Callable[[], object]]) -> list[ZodiacError | OSError]:
+    """Do one part after the other, whatever becomes of those before; return what failed.
+
+    Raises StoreProblem if the store has to be opened again, which an agent that is started again does.
+    """
+    problems: list[ZodiacError | OSError] = []
+    for part in parts:
+        try:
+            part()
+        except ZodiacError as problem:
+            if problem.diagnostics[0].code == _UNUSABLE:
+                raise
+            problems.append(problem)
+        except OSError as problem:
+            problems.append(problem)
+    return problems

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import urllib3
 
-from zodiacedge.errors import ZodiacError
 from zodiacedge.fleet.agent.published import OWN
 from zodiacedge.fleet.trust.metadata import write_file
 from zodiacedge.language.parser import parse_fact
@@ -96,7 +95,7 @@ class NeighbourFollower:
                         if not self._ended.is_set() and self._followed.get(name) == neighbour:
                             self._heard[name] = time.monotonic()
                     self._replace(name, facts)
-                except (ZodiacError, urllib3.exceptions.HTTPError, OSError, ValueError):
+                except Exception:  # noqa: BLE001 - whatever a neighbour sends, it is asked again
                     mark = ""
                     self._ended.wait(_PAUSE)
 

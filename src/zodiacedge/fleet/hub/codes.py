@@ -18,7 +18,7 @@ LASTS = timedelta(days=1)
 
 
 class Codes:
-    """The codes that are not used yet; their hashes are kept, and not they."""
+    """The codes of the last day, and the keys that used them; their hashes are kept, and not they."""
 
     def __init__(self, folder: Path) -> None:
         """Use a folder, which may not exist yet."""
@@ -32,7 +32,10 @@ class Codes:
         return code
 
     def spend(self, name: str, key: str, given: str) -> list[str] | None:
-        """Use up the code of a device if it proves to have it; return its groups, None if it does not."""
+        """Use up the code of a device if it proves to have it; return its groups, None if it does not.
+
+        The key that spent a code may do so again: the answer may have been lost on the way.
+        """
         path = self._folder / f"{device_name(name)}.json"
         try:
             document = json.loads(path.read_bytes())
@@ -43,5 +46,7 @@ class Codes:
             return None
         if not hmac.compare_digest(proof(document["hash"], name, key), given):
             return None
-        path.unlink()
+        if document.setdefault("key", key) != key:
+            return None
+        write_file(path, json.dumps(document).encode())
         return [str(group) for group in document["groups"]]

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from collections import Counter
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -48,6 +49,8 @@ class Hub:
         """Open the folder of a hub; `notify` is called with the problems of files that an operator wrote."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news: dict[str, asyncio.Event] = {}
+        self._waiting: Counter[str] = Counter()
+        """How many wait for news of a device."""
         self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
         self.state = HubState(folder, online, self._changed)
         self._watch = Watch(self.state, notify)
@@ -124,14 +127,19 @@ class Hub:
             return JSONResponse({"error": str(error)}, _BAD)
         # Whoever waits is registered before the version is read, so that no news is missed.
         event = self._news.setdefault(device, asyncio.Event())
-        version = await run_in_threadpool(self._version, path)
-        if version <= after:
-            try:
-                async with asyncio.timeout(_WAIT_SECONDS):
-                    await event.wait()
-            except TimeoutError:
-                pass
+        self._waiting[device] += 1
+        try:
             version = await run_in_threadpool(self._version, path)
+            if version <= after:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_WAIT_SECONDS):
+                        await event.wait()
+                version = await run_in_threadpool(self._version, path)
+        finally:
+            self._waiting[device] -= 1
+            if not self._waiting[device]:
+                del self._waiting[device]
+                self._news.pop(device, None)
         return JSONResponse({"version": version})
 
     def _version(self, path: str) -> int:
@@ -148,7 +156,7 @@ class Hub:
         kb = self.state.kb
         counts = await run_in_threadpool(lambda: kb.explicit_counts() | kb.derived())
         lines = [f"zodiac_hub_{name}_total {number}" for name, number in self._counts.items()]
-        lines.append(f"zodiac_hub_waiting {len(self._news)}")
+        lines.append(f"zodiac_hub_waiting {self._waiting.total()}")
         lines.append(f"zodiac_hub_version {kb.version}")
         shown = ("device", "requested", "assigned", "halted", "failed", "worked", "stale")
         lines += [f'zodiac_hub_facts{{predicate="{name}"}} {counts.get(name, 0)}' for name in shown]

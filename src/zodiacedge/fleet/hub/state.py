@@ -34,6 +34,7 @@ _REPORTED = (
     "?- requested(D, P) .",
     "?- status(D, P, V, S) .",
     "?- reason(D, P, V, R) .",
+    "?- running(D, P, V, Digest) .",
     "?- stale(D, T) .",
 )
 _MOST_PACKS = 200
@@ -47,6 +48,8 @@ class Status(NamedTuple):
     sequence: int
     packs: dict[str, tuple[int, str, tuple[str, ...]]]
     """Versions and states of packs, and the reasons of a state, by name."""
+    running: dict[str, tuple[int, str]]
+    """Versions and digests of the packs in force, by name."""
     needs: tuple[str, ...]
     stale: int
     """Since when the device could believe nothing new, in seconds since 1970; 0 if it could."""
@@ -125,9 +128,11 @@ class HubState:
             groups = self.codes.spend(name, key, given)
             if groups is None:
                 raise refusal(f"{name} has no code that enrols it", "make one: zodiac enrol HUB NAME")
-            known = self.kb.matching("?- key(D, K) .", D=name) | self.kb.matching(
-                "?- sequence(D, N) .", D=name
-            )
+            before = self.kb.matching("?- key(D, K) .", D=name)
+            # Somebody who repeats an enrolment must not start the numbers of its statuses again.
+            if _fact("key", name, key) in before:
+                return self.repository.root()
+            known = before | self.kb.matching("?- sequence(D, N) .", D=name)
             with self.kb.change(f"enrol {name}") as change:
                 change.remove_facts(sorted(known, key=str))
                 change.add_facts([_fact("device", name), _fact("key", name, key), _fact("sequence", name, 0)])
@@ -150,6 +155,7 @@ class HubState:
                 why = f"the status {status.sequence} of {name} is not newer than {last}"
                 raise refusal(why, "it was sent before")
             new = {_fact("requested", name, pack) for pack in status.needs}
+            new |= {_fact("running", name, pack, *what) for pack, what in status.running.items()}
             kept = set()
             if status.stale:
                 new.add(_fact("stale", name, status.stale))
@@ -198,12 +204,19 @@ def _status(document: object) -> Status:
     for name, inner in fields.inner("packs").named_documents().items():
         reasons = inner.texts("reasons")[:_MOST_REASONS]
         packs[checked_name(name)] = inner.number("version"), inner.text("state"), reasons
+    running = {
+        checked_name(name): (inner.number("version"), inner.digest("digest"))
+        for name, inner in fields.inner("running").named_documents().items()
+    }
     needs = tuple(checked_name(name) for name in fields.texts("needs"))
-    if len(packs) + len(needs) > _MOST_PACKS:
+    if max(len(packs), len(running), len(needs)) > _MOST_PACKS:
         raise ValueError(f"a status names {_MOST_PACKS} packs at most")
-    return Status(
-        device_name(fields.text("device")), fields.number("sequence"), packs, needs, fields.number("stale", 0)
+    name, number, stale = (
+        device_name(fields.text("device")),
+        fields.number("sequence"),
+        fields.number("stale", 0),
     )
+    return Status(name, number, packs, running, needs, stale)
 
 
 def _fact(predicate: str, *values: str | int) -> Fact:

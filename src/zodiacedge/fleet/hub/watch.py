@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import ZodiacError
+from zodiacedge.errors import StoreProblem, ZodiacError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,11 @@ class Watch:
         self._state = state
         self._notify = notify
         self._ended = threading.Event()
+        self._looking = threading.Lock()
         self._seen: dict[Path, object] = {}
         self._renewed = 0.0
+        self._problem = ""
+        """What was notified last."""
         self.look()
         self._thread = threading.Thread(target=self._run, name="zodiac-hub-watch", daemon=True)
         self._thread.start()
@@ -40,20 +43,35 @@ class Watch:
         self._thread.join()
 
     def look(self) -> None:
-        """Take what is new."""
-        rules, metadata = self._state.rules, self._state.repository.metadata.path
-        try:
-            if self._is_new(rules, "*.rules"):
-                self._state.take_rules()
-            if self._is_new(metadata, "*.pack-*.json"):
-                self._state.take_published()
-                self._state.renew()
-            if time.monotonic() > self._renewed + _RENEW_SECONDS or not self._renewed:
-                self._state.renew()
-                self._renewed = time.monotonic()
-        except ZodiacError as problem:
-            _LOGGER.warning("%s", problem)
-            self._notify(problem)
+        """Take what is new; when this returns, it is in force, whoever took it."""
+        with self._looking:
+            for part in (self._look_at_rules, self._look_at_packs, self._look_at_times):
+                try:
+                    part()
+                except ZodiacError as problem:
+                    _LOGGER.warning("%s", problem)
+                    if str(problem) != self._problem:
+                        self._notify(problem)
+                    self._problem = str(problem)
+                    if isinstance(problem, StoreProblem):
+                        self._seen.clear()
+                except Exception as problem:  # noqa: BLE001 - files come and go, disks are full: the next look may succeed
+                    _LOGGER.warning("%s", problem)
+                    self._seen.clear()
+
+    def _look_at_rules(self) -> None:
+        if self._is_new(self._state.rules, "*.rules"):
+            self._state.take_rules()
+
+    def _look_at_packs(self) -> None:
+        if self._is_new(self._state.repository.metadata.path, "*.pack-*.json"):
+            self._state.take_published()
+            self._state.renew()
+
+    def _look_at_times(self) -> None:
+        if time.monotonic() > self._renewed + _RENEW_SECONDS or not self._renewed:
+            self._state.renew()
+            self._renewed = time.monotonic()
 
     def _run(self) -> None:
         while not self._ended.wait(_SECONDS):
