@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from zodiacedge.cli.console import Console
     from zodiacedge_bench.evaluation.compare import ComparedReport
+    from zodiacedge_bench.fleet.report import FleetReport
     from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
     from zodiacedge_bench.report.report import Report
     from zodiacedge_bench.spark.report import SparkReport
     from zodiacedge_bench.suites import Options
 
-    AnyReport = Report | SparkReport | ComparedReport | SoakReport | WindowsReport | EdgeReport
+    AnyReport = Report | SparkReport | ComparedReport | SoakReport | WindowsReport | EdgeReport | FleetReport
 
 _GRAPHS = ("closure-dense", "closure-sparse", "same-generation", "points-to")
 _SMALL_CLOSURE = "closure"
@@ -336,6 +337,27 @@ def windows(options: Options) -> WindowsReport:
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
     return suites.windows(options)
+
+
+@command.command("fleet")
+@click.option("--devices", type=click.IntRange(min=4), help="Number of devices; 1,000 if not given.")
+@click.option("--folder", type=Path, help="A folder for hub and devices; a temporary one if not given.")
+@_measured(repeated=False)
+def fleet(options: Options, *, devices: int | None, folder: Path | None) -> FleetReport:
+    r"""Many devices against one hub, all on this machine: from publishing a pack to its being in force.
+
+    For each step: percentiles over the devices, processor time of the hub and of the devices, and bytes per
+    device. In the last, the hub was killed and all devices come back at once. Then one rule changes in a pack
+    of 10,000: bytes on the wire, and processor time on the device.
+
+    \b
+    Example:
+      zodiac bench fleet
+      zodiac bench fleet --devices 100 --folder /dev/shm
+    """
+    from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
+
+    return suites.fleet(options, devices, folder)
 
 
 @command.command("edge")

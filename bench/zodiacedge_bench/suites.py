@@ -24,6 +24,8 @@ from zodiacedge_bench.changes.experiment import Changes, Experiment
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
 from zodiacedge_bench.life import windows as window_figures
+from zodiacedge_bench.fleet.report import FleetReport
+from zodiacedge_bench.fleet.run import FleetSize, fleet_figures
 from zodiacedge_bench.life.footprint import footprints, installations
 from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
 from zodiacedge_bench.life.soak import SMALL, Size
@@ -130,6 +132,14 @@ def windows(options: Options) -> WindowsReport:
     """Ticks."""
     size = window_figures.SMALL if options.small else window_figures.Size()
     return WindowsReport(this_machine(), tuple(window_figures.windows(size, options.progress)))
+
+
+def fleet(options: Options, devices: int | None, folder: Path | None) -> FleetReport:
+    """Many devices against one hub."""
+    size = FleetSize(8, 50) if options.small else FleetSize()
+    size = replace(size, devices=devices) if devices else size
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        return FleetReport(this_machine(), fleet_figures(size, Path(name), options.progress))
 
 
 def edge(options: Options) -> EdgeReport:

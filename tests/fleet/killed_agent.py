@@ -39,32 +39,38 @@ EVENTS: tuple[tuple[Any, str], ...] = (
 )
 
 
-def run(folder: Path, base: str, at: int, version: int, room: int) -> None:
-    """Run an agent until a version is active, and be killed at an event; each counts twice.
+class Dying:
+    """Counts the events of a process, each twice, and kills the process at one of them."""
 
-    With `room`, files may have so many bytes, as on a disk that is full.
-    """
-    count = 0
+    def __init__(self, at: int) -> None:
+        self.count, self._at = 0, at
+        for owner, name in EVENTS:
+            setattr(owner, name, self._counted(getattr(owner, name)))
 
-    def dying(call: Callable[..., object]) -> Callable[..., object]:
+    def _counted(self, call: Callable[..., object]) -> Callable[..., object]:
         def wrapped(*args: object, **options: object) -> object:
-            nonlocal count
-            count += 1
-            if count == at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self._one_more()
             done = call(*args, **options)
-            count += 1
-            if count == at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self._one_more()
             return done
 
         return wrapped
 
+    def _one_more(self) -> None:
+        self.count += 1
+        if self.count == self._at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(folder: Path, base: str, at: int, version: int, room: int) -> None:
+    """Run an agent until a version is active, and be killed at an event.
+
+    With `room`, files may have so many bytes, as on a disk that is full.
+    """
     told: list[str] = []
     with ze.open(folder / "wt1.zodiac") as kb:
         agent = Agent(kb, folder / "wt1.agent", AgentOptions(base, probation=0.0, interval=0.02), told.append)
-        for owner, name in EVENTS:
-            setattr(owner, name, dying(getattr(owner, name)))
+        events = Dying(at)
         end = time.monotonic() + (4 if room else 20)
         if room:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
@@ -74,7 +80,7 @@ def run(folder: Path, base: str, at: int, version: int, room: int) -> None:
         active = agent.memory.active
         if room:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    sys.stdout.write(f"{count} events: {told} {active}\n")
+    sys.stdout.write(f"{events.count} events: {told} {active}\n")
     sys.stdout.flush()
 
 

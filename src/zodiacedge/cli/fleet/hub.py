@@ -58,6 +58,8 @@ def command(  # noqa: PLR0913 - one argument per option
             port,
             log_level="warning",
             access_log=False,
+            server_header=False,
+            date_header=False,
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
             timeout_graceful_shutdown=1,

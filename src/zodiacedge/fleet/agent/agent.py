@@ -106,8 +106,23 @@ class Agent:
         """Take steps until interrupted; in each of them, first take readings."""
         while not self._ended.is_set():
             self.step(readings)
-            self._woken.wait(self.options.interval)
-            self._woken.clear()
+            self.wait(self.options.interval)
+
+    @property
+    def received(self) -> int:
+        """The bytes of metadata and packs that were received."""
+        return self._client.wire.bytes
+
+    @property
+    def reported(self) -> bool:
+        """Whether the hub has taken a status that tells what is so now, and nothing has failed since."""
+        return self._sent == self._status() and not self._failed
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is something to do, for some seconds at most; return whether there is."""
+        woken = self._woken.wait(seconds)
+        self._woken.clear()
+        return woken
 
     def step(self, readings: Callable[[], object] | None = None) -> None:
         """Take one step; nothing that a hub does or says makes it fail, and no disk that is full."""

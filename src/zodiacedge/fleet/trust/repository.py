@@ -136,15 +136,14 @@ class Repository:
 
     def _blobs(self, pack: Pack, role: Targets) -> Iterator[tuple[str, TargetFile]]:
         """Write the blobs of a new version and yield what the role says about them."""
-        yield self._blob(pack_path(pack.name, pack.version), encoded(pack), pack)
+        yield self._blob(pack_path(pack.name, pack.version), encoded(pack))
         for version in self._versions(role)[1 - KEPT :]:
             before = self.pack(pack.name, version)
             data = encoded(delta_between(before, pack))
-            yield self._blob(delta_path(pack.name, version, pack.version), data, pack)
+            yield self._blob(delta_path(pack.name, version, pack.version), data)
 
-    def _blob(self, path: str, data: bytes, pack: Pack) -> tuple[str, TargetFile]:
+    def _blob(self, path: str, data: bytes) -> tuple[str, TargetFile]:
         target = TargetFile.from_data(path, data, ["sha256"])
-        target.unrecognized_fields["custom"] = {"digest": pack.manifest.digest}
         write_file(self.path / "targets" / next(iter(target.get_prefixed_paths())), data)
         return path, target
 
