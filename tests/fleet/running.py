@@ -14,7 +14,7 @@ import uvicorn
 import zodiacedge as ze
 from packs.making import made
 from zodiacedge.fleet.agent.agent import Agent, AgentOptions
-from zodiacedge.fleet.hub.server import Hub
+from zodiacedge.fleet.hub.server import Hub, Server
 from zodiacedge.fleet.trust.keys import key_in, make_keys
 from zodiacedge.fleet.trust.repository import Repository
 
@@ -67,7 +67,7 @@ class Farm:
         config = uvicorn.Config(
             hub.app, port=self.port, log_level="critical", timeout_graceful_shutdown=1, lifespan="on"
         )
-        server = self._server = uvicorn.Server(config)
+        server = self._server = Server(hub, config)
         thread = self._thread = threading.Thread(target=server.run)
         thread.start()
         until(lambda: server.started)

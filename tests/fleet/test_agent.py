@@ -89,6 +89,26 @@ def test_a_pack_whose_check_fails_on_probation_goes_back(
     device.settle("on probation diagnosis 3")
 
 
+def test_a_pack_goes_back_though_the_check_of_the_version_before_fails_as_well(
+    farm: Farm, make_device: Callable[..., Device]
+) -> None:
+    check = '[[checks]]\nnone = "?- hot(T), fine(T) ."'
+    farm.publish(diagnosis(2, 90, check))
+    device = make_device()
+    device.settle("on probation diagnosis 2")
+    device.restart(probation=0.0)
+    device.settle("active diagnosis 2")
+    device.restart()
+    farm.publish(diagnosis(3, 85, check))
+    device.settle("on probation diagnosis 3")
+    with device.kb.change() as change:
+        change.add_facts([("fine", "wt1")])
+    device.settle("returned diagnosis 3")
+    assert device.packs() == ["diagnosis 2"]
+    device.until(lambda: farm.facts('?- halted("diagnosis", 3) .'))
+    assert device.packs() == ["diagnosis 2"]
+
+
 def test_a_first_version_that_fails_is_removed(farm: Farm, make_device: Callable[..., Device]) -> None:
     farm.publish(diagnosis(2, 50, '[[checks]]\nnone = "?- hot(T), fine(T) ."'))
     device = make_device()
@@ -269,7 +289,7 @@ def test_facts_come_by_http_from_this_machine(tmp_path: Path) -> None:
                 lost = pool.request("POST", f"{url}elsewhere", body=b"")
         finally:
             source.close()
-        assert (good.status, json.loads(good.data)) == (200, {"added": 1})
+        assert (good.status, json.loads(good.data)) == (200, {"version": 1})
         assert (bad.status, json.loads(bad.data)["diagnostics"][0]["code"]) == (400, "L001")
         assert lost.status == 404
         assert len(kb.explicit) == 1

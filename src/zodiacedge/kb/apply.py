@@ -154,7 +154,7 @@ def _maintained(
         # The evaluation may be what a warning is about: it may never end.
         settings.warn(warnings)
     uncommitted = before.maintain(delta.program.rules, delta.program.graph, fact_delta, settings)
-    if delta.packs and not change.accepted:
+    if delta.packs and change.checked and not change.accepted:
         check_packs(delta.packs, uncommitted.lookups(settings))
     rules_added = (*delta.rules_added, *(after for _, after in delta.relabelled))
     rules_removed = (*delta.rules_removed, *(before for before, _ in delta.relabelled))

@@ -76,6 +76,8 @@ class Change:
     """Whether it was in force before: it replays or undoes changes, or copies a knowledge base."""
     packs: PacksDelta | None = None
     """How packs and their rules change; rules then come and go as they are named, whoever owns them."""
+    checked: bool = True
+    """Whether the checks of packs that come must hold."""
     tick: datetime | None = None
     """The time that the clock moves to."""
 

@@ -429,6 +429,7 @@ class KnowledgeBase:
         remove: Collection[str] = (),
         message: str = "",
         older: bool = False,
+        checked: bool = True,
         dry_run: bool = False,
     ) -> ChangeReport:
         """Install or upgrade packs as one change; commit it as a whole, or raise without effect.
@@ -440,13 +441,15 @@ class KnowledgeBase:
             remove: The names of packs to remove in the same change.
             message: A text for the log of a store; by default it names the packs.
             older: Whether a version may replace a later one.
+            checked: Whether the checks of the packs must hold; a way back leads to what was in force,
+                whatever its checks say by now.
             dry_run: Whether to evaluate the change only.
         """
         given = [read_pack(pack) if isinstance(pack, str | os.PathLike) else pack for pack in packs]
         with self._gate.exclusive():
             program, now = self._program, self._in_force()
             planned = pack_change(now, given, tuple(remove), older=older)
-            change = Change(planned.added, planned.removed, packs=planned.delta)
+            change = Change(planned.added, planned.removed, packs=planned.delta, checked=checked)
             prefixes = {p: base for pack in given for p, base in pack.manifest.prefixes.items()}
             try:
                 if dry_run:

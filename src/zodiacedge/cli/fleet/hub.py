@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913 - one argument per option
         raise click.UsageError("TLS needs both --tls-cert and --tls-key.")
     import uvicorn  # noqa: PLC0415 - of an extra
 
-    from zodiacedge.fleet.hub.server import Hub  # noqa: PLC0415 - of an extra
+    from zodiacedge.fleet.hub.server import Hub, Server  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.trust.keys import ONLINE, key_in  # noqa: PLC0415 - of an extra
 
     hub = Hub(Path(folder), key_in(keys, ONLINE), lambda problem: console.fail(problem.diagnostics))
@@ -64,8 +64,7 @@ def command(  # noqa: PLR0913 - one argument per option
             ssl_keyfile=tls_key,
             timeout_graceful_shutdown=1,
         )
-        server = uvicorn.Server(config)
         console.text(f"hub {folder} on {'https' if tls_cert else 'http'}://{host}:{port}/")
-        server.run()
+        Server(hub, config).run()
     finally:
         hub.close()

@@ -20,10 +20,10 @@ _MOST_BODY = 1 << 20
 
 
 def take(kb: KnowledgeBase, text: str, source: str) -> int:
-    """Add the facts of a text; return how many are new."""
+    """Add the facts of a text; return the version that has them."""
     with kb.change(f"readings from {source}") as change:
         change.add_facts(text)
-    return change.report.facts_added
+    return change.report.version_after
 
 
 def follow_lines(kb: KnowledgeBase, stream: IO[str], notify: Notify) -> threading.Thread:
@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             text = self.rfile.read(int(length)).decode()
-            self._answer(200, {"added": take(self.server.kb, text, "HTTP")})
+            self._answer(200, {"version": take(self.server.kb, text, "HTTP")})
         except ZodiacError as problem:
             self._answer(400, {"diagnostics": [found.to_dict() for found in problem.diagnostics]})
         except UnicodeDecodeError as error:

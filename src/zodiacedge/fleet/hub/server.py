@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -29,6 +30,7 @@ from zodiacedge.fleet.hub.watch import Watch
 from zodiacedge.fleet.trust.metadata import device_path, read_signed
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
@@ -42,6 +44,20 @@ _WAIT_SECONDS = 30.0
 _BAD, _FORBIDDEN, _LARGE = 400, 403, 413
 
 
+class Server(uvicorn.Server):
+    """A web server of a hub; when it ends, nobody is left waiting for news."""
+
+    def __init__(self, hub: Hub, config: uvicorn.Config) -> None:
+        """Serve the application of a hub."""
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer those who wait, and end."""
+        self._hub.release()
+        await super().shutdown(sockets)
+
+
 class Hub:
     """A hub in a folder, as an application of Starlette."""
 
@@ -51,6 +67,7 @@ class Hub:
         self._news: dict[str, asyncio.Event] = {}
         self._waiting: Counter[str] = Counter()
         """How many wait for news of a device."""
+        self._released = False
         self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
         self.state = HubState(folder, online, self._changed)
         self._watch = Watch(self.state, notify)
@@ -72,6 +89,12 @@ class Hub:
         """End the watch and close the store."""
         self._watch.close()
         self.state.close()
+
+    def release(self) -> None:
+        """Answer those who wait for news, and let nobody wait any more: the server ends."""
+        self._released = True
+        for event in self._news.values():
+            event.set()
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -130,7 +153,7 @@ class Hub:
         self._waiting[device] += 1
         try:
             version = await run_in_threadpool(self._version, path)
-            if version <= after:
+            if version <= after and not self._released:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_WAIT_SECONDS):
                         await event.wait()
