@@ -23,9 +23,9 @@ from zodiacedge_bench.changes.churn import (
 from zodiacedge_bench.changes.experiment import Changes, Experiment
 from zodiacedge_bench.changes.graphs import edges
 from zodiacedge_bench.changes.paper import SMALL_TURBINES
-from zodiacedge_bench.life import windows as window_figures
 from zodiacedge_bench.fleet.report import FleetReport
 from zodiacedge_bench.fleet.run import FleetSize, fleet_figures
+from zodiacedge_bench.life import windows as window_figures
 from zodiacedge_bench.life.footprint import footprints, installations
 from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
 from zodiacedge_bench.life.soak import SMALL, Size
