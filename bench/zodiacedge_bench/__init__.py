@@ -4,6 +4,7 @@
     measure     tasks, the clock, percentiles, the machine
     changes     edits of rules and facts, beside an evaluation from scratch
     life        a process that runs for ever, and what a device pays
+    fleet       hubs, agents and devices: what they cost, and how many a hub serves
     peers       other engines on the same facts
     report      tables, JSON, plots, targets
     evaluation  the committed results: the page made from them, a new run beside them
