@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import zodiacedge as ze
@@ -35,3 +38,30 @@ def test_giving_back_leaves_what_is_in_use() -> None:
     give_back()
     give_back()
     assert kept[99_999].as_py() == 99_999
+
+
+def test_a_command_that_runs_for_ever_keeps_one_arena_and_no_pool_of_arrows() -> None:
+    held = """
+import ctypes, threading
+from zodiacedge.util.freed_memory import hold_little
+hold_little()
+import pyarrow
+
+def fill():
+    # Far below the size that is mapped, so it comes from an arena.
+    blocks.append([bytes(n % 1000 + 600) for n in range(2000)])
+
+blocks = []
+threads = [threading.Thread(target=fill) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(pyarrow.default_memory_pool().backend_name, flush=True)
+getattr(ctypes.CDLL(None), "malloc_stats", lambda: None)()
+"""
+    kept = {"MALLOC_ARENA_MAX", "ARROW_DEFAULT_MEMORY_POOL"}
+    environment = {name: value for name, value in os.environ.items() if name not in kept}
+    done = subprocess.run(
+        [sys.executable, "-c", held], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "system\n"
+    assert "Arena 1" not in done.stderr

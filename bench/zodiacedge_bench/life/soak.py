@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.opening import open_kb
+from zodiacedge.util.freed_memory import hold_little
 from zodiacedge_bench.life.readings import Readings
 from zodiacedge_bench.measure.harness import WrongCountError
 from zodiacedge_bench.measure.live import store_of
@@ -79,6 +80,7 @@ class Tenth:
 
 def soak(size: Size, path: Path, progress: Callable[[str], None] = lambda _text: None) -> list[Tenth]:
     """Run a soak on a new store, and return its tenths; raise if a state is not the reference's."""
+    hold_little()
     readings = Readings(size.sensors, size.window, size.batch)
     changes = max(size.readings // size.batch, TENTHS)
     tenths: list[Tenth] = []

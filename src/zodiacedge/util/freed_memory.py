@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# The parameter of glibc's `mallopt` for the most arenas.
+_ARENA_MAX = -8
+
+
+def hold_little() -> None:
+    """Let this process keep little of what it frees: one arena for all threads, and no pool of Arrow's own.
+
+    A command that runs for ever calls it first, as arenas that exist stay. It is for whole processes, so the
+    library leaves it to its user. What the environment says of either holds.
+    """
+    if "MALLOC_ARENA_MAX" not in os.environ:
+        mallopt = _of_glibc("mallopt")
+        if mallopt:
+            mallopt(_ARENA_MAX, 1)
+    if "ARROW_DEFAULT_MEMORY_POOL" in os.environ:
+        return
+    if "pyarrow" in sys.modules:
+        pyarrow = sys.modules["pyarrow"]
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    else:
+        # Arrow reads it when it is loaded, which may be never.
+        os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 
 def give_back() -> None:
@@ -18,15 +43,15 @@ def give_back() -> None:
     """
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
-    trim = _trim()
+    trim = _of_glibc("malloc_trim")
     if trim:
         trim(0)
 
 
 @cache
-def _trim() -> Callable[[int], int] | None:
-    """Return the function of glibc that gives memory back; other C libraries have none."""
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    """Return a function of glibc; other C libraries have none of that name."""
     if not sys.platform.startswith("linux"):
         return None
-    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return trim
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
+    return function

@@ -13,6 +13,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import FILE, EngineOptions, functions_option, limit_options, store_argument
+from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -84,6 +85,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac agent wt1.zodiac --hub http://127.0.0.1:8420 --name wt1 --code CODE --landing readings
     """
     need("tuf", "cryptography", "urllib3")
+    hold_little()
     if mqtt:
         need("paho", extra="mqtt")
     from zodiacedge.fleet.agent.agent import Agent, AgentOptions  # noqa: PLC0415 - of an extra

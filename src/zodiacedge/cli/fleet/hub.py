@@ -10,6 +10,7 @@ import click
 from zodiacedge.cli.app import common
 from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
+from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -43,6 +44,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac hub hub --keys keys --host 0.0.0.0 --tls-cert hub.crt --tls-key hub.key
     """
     need("tuf", "cryptography", "starlette", "uvicorn")
+    hold_little()
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("TLS needs both --tls-cert and --tls-key.")
     import uvicorn  # noqa: PLC0415 - of an extra

@@ -24,6 +24,7 @@ from zodiacedge.cli.options import (
 )
 from zodiacedge.cli.show import show_counts
 from zodiacedge.errors import Diagnostic, ZodiacError, counted
+from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,6 +102,7 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if once and trigger is not None:
         raise click.UsageError("--trigger is for a stream that goes on: leave out --once.")
+    hold_little()
     from zodiacedge.pipeline.stream import FileSelection, Stream, spark_cluster  # noqa: PLC0415 - loads the engine
 
     batches: list[Applied] = []

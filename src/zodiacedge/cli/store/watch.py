@@ -17,6 +17,7 @@ from zodiacedge.language.names import is_named, spelled
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.store.versions.diff import listed
 from zodiacedge.terms import RDF_TYPE
+from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,7 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if once and count:
         raise click.UsageError("--once is --count 1: leave out one of them.")
+    hold_little()
     remaining = 1 if once else count
     notices: list[Notice] = []
     with reading(console, store, since, on) as kb:
