@@ -46,15 +46,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from zodiacedge.cli.sessions.format import findings as session_findings
+    from zodiacedge.cli.sessions.format import parse_session
+    from zodiacedge.cli.sessions.format import shortfalls as session_shortfalls
     from zodiacedge.datasource.source import DataSource
     from zodiacedge.engine.limits import Limits
     from zodiacedge.engine.spark.cluster.session import package_archive
     from zodiacedge.engine.spark.storage.workspace import Options as SparkOptions
-    from zodiacedge.errors import Diagnostic, ZodiacError
+    from zodiacedge.errors import Diagnostic, StoreBusy, ZodiacError
     from zodiacedge.explain.budget import Budget
     from zodiacedge.explain.history import History
     from zodiacedge.explain.missing import WhyNot
     from zodiacedge.explain.proof import Proof
+    from zodiacedge.io.read import read as read_facts
     from zodiacedge.kb.answers import Answers
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.query import Prepared
@@ -65,6 +69,9 @@ if TYPE_CHECKING:
     from zodiacedge.language.ast import Fact, Predicate, Rule
     from zodiacedge.one_step import Materialized, materialize
     from zodiacedge.opening import open_kb as open  # noqa: A004 - ze.open reads as it should
+    from zodiacedge.pipeline.publish_slices import Device
+    from zodiacedge.pipeline.publish_slices import publish as publish_slices
+    from zodiacedge.pipeline.stream import FileSelection, Stream
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
     from zodiacedge.store.log.record import Entry
     from zodiacedge.terms import IRI, BlankNode, Literal, iri
@@ -78,10 +85,12 @@ __all__ = [
     "Budget",
     "ChangeReport",
     "DataSource",
+    "Device",
     "Diagnostic",
     "Difference",
     "Entry",
     "Fact",
+    "FileSelection",
     "History",
     "KnowledgeBase",
     "Limits",
@@ -93,7 +102,9 @@ __all__ = [
     "Proof",
     "Rule",
     "SparkOptions",
+    "StoreBusy",
     "StoredKnowledgeBase",
+    "Stream",
     "Subscription",
     "Transaction",
     "Verification",
@@ -104,8 +115,14 @@ __all__ = [
     "materialize",
     "open",
     "package_archive",
+    "parse_session",
+    "publish_slices",
+    "read_facts",
+    "session_findings",
+    "session_shortfalls",
 ]
 _HOMES = {
+    "zodiacedge.cli.sessions.format": ("parse_session", "session_findings", "session_shortfalls"),
     "zodiacedge.datasource.source": ("DataSource",),
     "zodiacedge.engine.spark.cluster.session": ("package_archive",),
     "zodiacedge.kb.answers": ("Answers",),
@@ -116,7 +133,8 @@ _HOMES = {
     "zodiacedge.explain.history": ("History",),
     "zodiacedge.explain.missing": ("WhyNot",),
     "zodiacedge.explain.proof": ("Proof",),
-    "zodiacedge.errors": ("Diagnostic", "ZodiacError"),
+    "zodiacedge.errors": ("Diagnostic", "StoreBusy", "ZodiacError"),
+    "zodiacedge.io.read": ("read_facts",),
     "zodiacedge.kb.knowledge_base": ("KnowledgeBase",),
     "zodiacedge.language.ast": ("Fact", "Predicate", "Rule"),
     "zodiacedge.kb.report": ("ChangeReport",),
@@ -124,13 +142,23 @@ _HOMES = {
     "zodiacedge.kb.verify": ("Difference", "Verification"),
     "zodiacedge.one_step": ("Materialized", "materialize"),
     "zodiacedge.opening": ("open",),
+    "zodiacedge.pipeline.publish_slices": ("Device", "publish_slices"),
+    "zodiacedge.pipeline.stream": ("FileSelection", "Stream"),
     "zodiacedge.store.knowledge_base": ("StoredKnowledgeBase",),
     "zodiacedge.store.log.record": ("Entry",),
     "zodiacedge.terms": ("IRI", "BlankNode", "Literal", "iri", "literal"),
     "zodiacedge.kb.transaction": ("Transaction",),
 }
 
-_NAMES_AT_HOME = {"literal": "given_literal", "SparkOptions": "Options", "open": "open_kb"}
+_NAMES_AT_HOME = {
+    "literal": "given_literal",
+    "SparkOptions": "Options",
+    "open": "open_kb",
+    "publish_slices": "publish",
+    "read_facts": "read",
+    "session_findings": "findings",
+    "session_shortfalls": "shortfalls",
+}
 
 # A program that configures no logging sees nothing of the library's records.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -32,6 +32,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import zodiacedge
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -41,11 +43,23 @@ DOCUMENTS = [
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
     if path.exists()
 ]
+FOR_DEVELOPERS = {"CONTRIBUTING.md", "architecture.md"}
+FOR_USERS = [
+    path
+    for path in (
+        *DOCUMENTS,
+        *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
+        *sorted((ROOT / "docs" / "jobs").glob("*.py")),
+    )
+    if path.name not in FOR_DEVELOPERS and path.parent.name != "decisions"
+]
 RUNS = {"zodiac", "cat", "head", "ls"}
 
 _FENCE = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w+-]*)(?P<rest>[^`]*)")
 _TITLE = re.compile(r'title="(?P<name>[^"]+)"')
 _DIRECTIVE = re.compile(r"<!--\s*test:\s*(?:(?P<skip>skip),\s*\S.*?|exit\s+(?P<exit>\d+))\s*-->")
+_INSIDE = re.compile(r"\b(?:from|import) +zodiacedge\.[\w.]+")
+_USED = re.compile(r"\bze\.([A-Za-z_]\w*)")
 _ANY_TEXT = re.compile(r"\.\.\.|…")
 
 
@@ -198,6 +212,26 @@ def test_an_output_block_is_what_the_python_block_above_prints(tmp_path: Path) -
     assert run_document(text, "d.md", tmp_path) == 1
     with pytest.raises(AssertionError, match="other lines"):
         run_document(text.replace("in ...", "at ..."), "d.md", tmp_path)
+
+
+@pytest.mark.parametrize("path", FOR_USERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_users_are_asked_for_public_names_only(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert _INSIDE.findall(text) == []
+    assert {*_USED.findall(text)} <= {*zodiacedge.__all__}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from zodiacedge.io import read",
+        "import zodiacedge.io.read as r",
+        '  "from zodiacedge.kb.query import Q"',
+    ],
+)
+def test_an_import_from_inside_is_found(line: str) -> None:
+    assert _INSIDE.search(f"text\n{line}\n")
+    assert not _INSIDE.search("import zodiacedge as ze\nfrom zodiacedge import Fact\n")
 
 
 def test_no_block_of_plain_text_follows_a_python_block() -> None:
