@@ -83,6 +83,91 @@ def test_late_facts_are_counted_and_not_taken(engine: str, tmp_path: Path) -> No
 
 
 @ENGINES
+def test_late_facts_of_files_go_to_the_quarantine(engine: str, tmp_path: Path) -> None:
+    kb = opened(READINGS, engine)
+    file, bad = tmp_path / "reading.jsonl", tmp_path / "bad"
+    file.write_text(
+        '["<s4>", 50, "\\"2026-01-01T12:20:00Z\\"^^xsd:dateTime"]\n'
+        '["<s5>", 50, "\\"2026-01-01T12:39:00Z\\"^^xsd:dateTime"]\n'
+        '["<s4>", 50, "\\"2026-01-01T12:20:00Z\\"^^xsd:dateTime"]\n'
+        "no fact\n"
+    )
+    kb.tick(at(40))
+    with kb.change() as c:
+        c.load(f"reading={file}", quarantine=bad)
+        c.dry_run()
+        # A dry run writes nothing there.
+        assert {path.name for path in bad.iterdir()} == {"bad-lines-0001.jsonl"}
+    (late,) = [warning for warning in c.report.warnings if warning.code == "W031"]
+    assert late.message.startswith("1 fact older")
+    assert {path.name for path in bad.iterdir()} == {"bad-lines-0001.jsonl", "late-facts-0001.jsonl"}
+    with ze.open() as other, other.change() as c:
+        c.load(bad / "late-facts-0001.jsonl")
+    assert other.explicit == {parse_fact('reading(s4, 50, "2026-01-01T12:20:00Z"^^xsd:dateTime)')}
+
+
+OBSERVATIONS = """@prefix sosa: <http://www.w3.org/ns/sosa/> .
+@keep about sosa:Observation by sosa:resultTime 10 min .
+seen(O) :- value(O, _) .
+"""
+SOSA = "<http://www.w3.org/ns/sosa/{}>"
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+
+
+def observation(name: str, minute: float, *, member: bool = True) -> str:
+    time = f'"{at(minute):%Y-%m-%dT%H:%M:%S}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    lines = [f"<{name}> {SOSA.format('resultTime')} {time} ."]
+    lines += [f'<{name}> <value> "x" .']
+    lines += [f"<{name}> {TYPE} {SOSA.format('Observation')} ."] if member else []
+    return "\n".join(lines) + "\n"
+
+
+@ENGINES
+def test_late_observations_of_files_are_not_taken(engine: str, tmp_path: Path) -> None:
+    kb = opened(OBSERVATIONS, engine)
+    kb.tick(at(40))
+    first, second, bad = tmp_path / "first.nt", tmp_path / "second.nt", tmp_path / "bad"
+    # What is old and no observation stays; what becomes one of an old time is late.
+    first.write_text(observation("o1", 20) + observation("o2", 35) + observation("o3", 20, member=False))
+    with kb.change() as c:
+        c.load(first, quarantine=bad)
+    assert shown(kb, "seen") == {"seen(o2)", "seen(o3)"}
+    (late,) = [warning for warning in c.report.warnings if warning.code == "W031"]
+    assert late.message.startswith("3 facts older")
+    assert len((bad / "late-facts-0001.jsonl").read_text().splitlines()) == 3
+    second.write_text(f"<o3> {TYPE} {SOSA.format('Observation')} .\n")
+    with kb.change() as c:
+        c.load(second)
+    assert shown(kb, "seen") == {"seen(o2)"}
+    assert "W031" in {w.code for w in c.report.warnings}
+    assert kb.verify("reference").ok
+
+
+@ENGINES
+def test_a_file_states_its_facts_again(engine: str, tmp_path: Path) -> None:
+    kb = opened("@keep status 10 min since stated . up(X) :- status(X, up) .", engine)
+    file, other = tmp_path / "status.csv", tmp_path / "other.csv"
+    file.write_text("<a>,<up>\n")
+    other.write_text("<b>,<up>\n")
+    with kb.change() as c:
+        c.load(f"status={file}", f"status={other}")
+    kb.tick(at(8))
+    with kb.change() as c:
+        c.load(f"status={file}")
+    kb.tick(at(12))
+    assert shown(kb, "up") == {"up(a)"}
+    # At the moment of the tick itself, too.
+    with kb.change() as c:
+        c.load(f"status={file}")
+        c.tick(at(30))
+    assert shown(kb, "up") == {"up(a)"}
+    with kb.change() as c:
+        c.unload(f"status={file}")
+    assert not [fact for fact in kb.explicit if fact.relation.startswith("urn:zodiac:stated:")]
+    assert kb.verify("reference").ok
+
+
+@ENGINES
 def test_a_dry_run_forgets_nothing(engine: str, tmp_path: Path) -> None:
     kb = opened(READINGS, engine)
     before = kb.facts()
@@ -180,6 +265,11 @@ def test_what_is_kept_needs_a_time() -> None:
     [
         "@keep reading 1 .",
         '@keep reading "P1M"^^xsd:duration .',
+        '@keep reading "P1M"^^xsd:yearMonthDuration .',
+        '@keep status "P1Y"^^xsd:duration since stated .',
+        '@keep about Observation by at "P1M"^^xsd:yearMonthDuration .',
+        '@keep reading "-PT5M"^^xsd:dayTimeDuration .',
+        'hot(S) :- reading(S, T) within "P1M"^^xsd:yearMonthDuration .',
         "@keep reading 7 d since told .",
         "@keep about Observation 1 d .",
         "@keep 7 d .",
@@ -212,6 +302,73 @@ def test_a_rollback_brings_back_what_was_forgotten_with_its_time(tmp_path: Path)
         assert shown(kb, "hot") == {"hot(s3)"}
 
 
+def test_a_slice_forgets_when_the_whole_does(tmp_path: Path) -> None:
+    kb = opened(
+        READINGS
+        + """@keep status 5 min since stated .
+        status(a, up) . status(b, up) . Lit(c) . Up(X) :- status(X, up) ."""
+    )
+    kb.tick(at(3))
+    with kb.change() as c:
+        c.add_rules("status(b, up) .")
+    kb.export_slice(tmp_path / "slice", "status(_, _)", "reading(_, _, _)")
+    with ze.open(tmp_path / "slice") as device:
+        for minute in (4, 5.5, 8.5, 10.5, 30):
+            kb.tick(at(minute))
+            device.tick(at(minute))
+            assert shown(device, "status", "Up", "hot") == shown(kb, "status", "Up", "hot")
+            assert device.verify("reference").ok
+    kb.export_slice(tmp_path / "other", "Lit(_)")
+    with ze.open(tmp_path / "other") as device:
+        assert not [fact for fact in device.explicit if fact.relation.startswith("urn:zodiac:stated:")]
+
+
+def test_what_came_without_a_statement_is_stated_with_the_next_change() -> None:
+    kb = opened("@keep status 5 min since stated . status(a) .")
+    # As a copy of facts of another knowledge base, and as a rollback.
+    kb.apply(Change(add_facts=(parse_fact("status(b)"),), accepted=True))
+    kb.tick(at(4))
+    kb.tick(at(6))
+    assert shown(kb, "status") == {"status(b)"}
+    kb.tick(at(10))
+    assert shown(kb, "status") == set()
+
+
+def test_what_is_kept_bounds_a_recursion() -> None:
+    kb = opened("""@time edge 3 . @keep edge 10 min .
+        path(X, Y) :- edge(X, Y, _) . path(X, Z) :- path(X, Y), edge(Y, Z, _) . loop(X) :- path(X, X) .
+        paths(N) :- AGGREGATE(path(X, _)) WITH COUNT(X) AS N .""")
+    with kb.change() as c:
+        c.add_facts([("edge", ze.iri(f"n{n}"), ze.iri(f"n{(n + 1) % 6}"), at(n)) for n in range(6)])
+    left = []
+    for minute in (10, 10.5, 11.5, 13.5, 20):
+        kb.tick(at(minute))
+        left.append((len(kb.query("path(X, Y)")), len(kb.query("loop(X)"))))
+        assert kb.verify("reference").ok
+    assert left == [(36, 6), (15, 0), (10, 0), (3, 0), (0, 0)]
+
+
+def test_versions_differ_by_what_was_forgotten(tmp_path: Path) -> None:
+    with ze.open(tmp_path / "s", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules(READINGS + "@keep status 5 min since stated . status(a, up) .")
+            c.tick(at(0))
+        before = kb.facts()
+        kb.tick(at(12))
+        difference = kb.diff(1, 2)
+        assert set(difference.deleted) == before - kb.facts()
+        assert set(difference.inserted) == kb.facts() - before
+        kb.rollback(1)
+        assert kb.facts() == before
+        # Its clock, too: what was forgotten goes again when it is due.
+        kb.tick(at(4))
+        assert shown(kb, "status") == {"status(a, up)"}
+        kb.tick(at(6))
+        assert shown(kb, "status") == set()
+        assert shown(kb, "hot") == {"hot(s1)", "hot(s2)", "hot(s3)"}
+        assert kb.verify("reference").ok
+
+
 def test_what_is_forgotten_is_gone_from_the_files_of_the_store(tmp_path: Path) -> None:
     said = "a text that nobody may remember"
     with ze.open(tmp_path / "s", create=True) as kb:
@@ -230,6 +387,54 @@ def test_what_is_forgotten_is_gone_from_the_files_of_the_store(tmp_path: Path) -
     files = [path for path in (tmp_path / "s").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if said.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("program", "minutes"),
+    [
+        ('@time e 1 . @keep e 5 min . e("2026-01-01T11:58:00Z"^^xsd:dateTime) .', 3),
+        ("@keep s 5 min since stated . s(a) .", 5),
+        ('@keep about b by t 5 min . b(x) . t(x, "2026-01-01T11:56:00Z"^^xsd:dateTime) .', 1),
+        (
+            """@time e 1 . @keep e 5 min . w(T) :- e(T) within 5 min .
+            e("2026-01-01T11:59:00Z"^^xsd:dateTime) .""",
+            4,
+        ),
+    ],
+)
+def test_the_clock_of_the_system_ticks_when_a_fact_must_go(
+    program: str, minutes: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [START]
+    monkeypatch.setattr("zodiacedge.kb.knowledge_base.system_time", lambda: clock[0])
+    kb = ze.open(clock="system")
+    with kb.change() as c:
+        c.add_rules(program)
+    assert kb.now == START
+    clock[0] = at(minutes)
+    # A fact as old as its length stays; what is as old as the length of a window is outside.
+    at_edge = kb.tick_when_due()
+    assert (at_edge is not None) == ("within" in program)
+    clock[0] += timedelta(microseconds=1)
+    report = kb.tick_when_due()
+    assert report is not None
+    assert report.facts_removed > 1
+    assert kb.now == clock[0]
+    clock[0] += timedelta(seconds=1)
+    assert kb.tick_when_due() is None
+
+
+def test_what_is_too_old_and_stays_is_not_due_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [START]
+    monkeypatch.setattr("zodiacedge.kb.knowledge_base.system_time", lambda: clock[0])
+    kb = ze.open(clock="system")
+    with kb.change() as c:
+        c.add_rules("""@keep about b by t 5 min . t(x, "2026-01-01T11:00:00Z"^^xsd:dateTime) . t(y, 5) .
+            @time e 1 . @keep e 5 min . e(T) :- t(_, T) .""")
+    for minute in range(1, 30):
+        clock[0] = at(minute)
+        assert kb.tick_when_due() is None
+    assert shown(kb, "t", "e")
 
 
 @pytest.mark.parametrize("seed", range(12))

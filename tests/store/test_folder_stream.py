@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,47 @@ def test_a_damaged_journal_ends_the_stream(farm: Path, landing: Path, contents: 
         with pytest.raises(ze.ZodiacError) as caught:
             follow(kb, landing)
         assert code(caught.value) == "D016"
+
+
+KEPT = """@time reading 3 . @keep reading 7 d . hot(S) :- reading(S, V, _), V > 30 ."""
+
+
+def test_late_facts_of_a_batch_are_told_and_go_to_its_quarantine(tmp_path: Path, landing: Path) -> None:
+    old = '["<s1>", 40, "\\"2025-01-01T12:00:00Z\\"^^xsd:dateTime"]\n'
+    (landing / "reading.jsonl").write_text(old + old.replace("2025", "2026").replace("s1", "s2"))
+    with ze.open(tmp_path / "kept", create=True) as kb:
+        with kb.change() as c:
+            c.add_rules(KEPT)
+            c.tick("2026-01-02T12:00:00Z")
+        (batch,) = follow(kb, landing, FileSelection(quarantine=tmp_path / "bad"))
+        assert [warning.code for warning in batch.warnings] == ["W031"]
+        assert names(kb, "?- hot(S) .") == ["s2"]
+    (found,) = (tmp_path / "bad").rglob("*.jsonl")
+    assert found.name == "late-facts-0001.jsonl"
+    assert "s1" in found.read_text()
+
+
+def test_a_stream_with_the_clock_of_the_system_forgets_while_nothing_arrives(
+    tmp_path: Path, landing: Path
+) -> None:
+    with ze.open(tmp_path / "kept", create=True) as kb, kb.change() as c:
+        c.add_rules("@keep status 2000 ms since stated . up(S) :- status(S) .")
+    arrives = [sys.executable, "-m", "zodiacedge", "stream", str(tmp_path / "kept"), "--from", str(landing)]
+    (landing / "status.csv").write_text("<s1>\n")
+    with subprocess.Popen(
+        [*arrives, "--trigger", "0.1", "--clock", "system"],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as stream:
+        try:
+            with ze.open(tmp_path / "kept", read_only=True) as reader:
+                deadline = time.monotonic() + 100
+                while reader.version < 3 and time.monotonic() < deadline:
+                    reader.refresh()
+                    time.sleep(0.05)
+        finally:
+            stream.send_signal(signal.SIGINT)
+    # The batch, and the tick that forgets what it stated; then nothing is due any more.
+    with ze.open(tmp_path / "kept") as kb:
+        assert kb.version == 3
+        assert names(kb, "?- up(S) .") == []
+        assert names(kb.at(2), "?- up(S) .") == ["s1"]

@@ -225,8 +225,17 @@ class Batch(Protocol):
     def predicates(self) -> frozenset[Predicate]:
         """The predicates of the facts added so far."""
 
-    def without_older(self, name: str, position: int, moment: datetime) -> tuple[Batch, int]:
-        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
+    def size(self) -> int:
+        """The number of distinct facts."""
+
+    def facts(self, name: str | None = None) -> Iterable[Fact]:
+        """The distinct facts, all or those of a predicate's name."""
+
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[Batch, Batch]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and these."""
+
+    def without_subjects(self, subjects: Collection[Term]) -> tuple[Batch, Batch]:
+        """Return the batch without the facts whose first argument is one of some terms, and these."""
 
 
 @runtime_checkable
@@ -362,10 +371,13 @@ class Mentioning(Protocol):
 
 @runtime_checkable
 class KnowsWhatIsDue(Protocol):
-    """A state that knows when the next moment enters or leaves a window."""
+    """A state that knows when the next moment enters or leaves a window, and which moments facts have."""
 
     def next_due(self) -> datetime | None:
         """Return the first time of the clock at which a window changes; None if none will."""
+
+    def earliest(self, predicate: Predicate, position: int, since: datetime) -> datetime | None:
+        """Return the first moment from a time on that explicit facts of a predicate have as an argument."""
 
 
 # In front of the name of a relation, in a lookup: only its explicit facts.

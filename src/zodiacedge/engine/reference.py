@@ -341,16 +341,32 @@ class ReferenceBatch:
         """The predicates of the facts added so far."""
         return frozenset(fact.predicate for fact in self.collected)
 
-    def without_older(self, name: str, position: int, moment: datetime) -> tuple[ReferenceBatch, int]:
-        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
-        old = {
-            fact
-            for fact in self.collected
-            if fact.predicate.name == name
-            and position <= fact.predicate.arity
-            and _is_earlier(fact.args[position - 1], moment)
-        }
-        return ReferenceBatch(self.collected - old), len(old)
+    def size(self) -> int:
+        """Return the number of distinct facts."""
+        return len(self.collected)
+
+    def facts(self, name: str | None = None) -> Iterator[Fact]:
+        """Yield the distinct facts, all or those of a predicate's name."""
+        return (fact for fact in self.collected if name is None or fact.predicate.name == name)
+
+    def without_older(
+        self, name: str, position: int, moment: datetime
+    ) -> tuple[ReferenceBatch, ReferenceBatch]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and these."""
+        return self._without(
+            {
+                fact
+                for fact in self.facts(name)
+                if position <= fact.predicate.arity and _is_earlier(fact.args[position - 1], moment)
+            }
+        )
+
+    def without_subjects(self, subjects: Collection[Term]) -> tuple[ReferenceBatch, ReferenceBatch]:
+        """Return the batch without the facts whose first argument is one of some terms, and these."""
+        return self._without({fact for fact in self.collected if fact.args and fact.args[0] in subjects})
+
+    def _without(self, facts: set[Fact]) -> tuple[ReferenceBatch, ReferenceBatch]:
+        return ReferenceBatch(self.collected - facts), ReferenceBatch(facts)
 
 
 def _is_earlier(term: Term, moment: datetime) -> bool:

@@ -10,7 +10,7 @@
     read            loads: files to batches of facts
     rows            facts from Python values
     tables          facts from Arrow tables and data frames
-    quarantine      files of bad lines
+    quarantine      files of bad lines and late facts
     file_batch      files that arrived in a folder, for streams
     names           file names for predicates
     ordered         external merge sort of rows
@@ -31,7 +31,7 @@ from zodiacedge.io.formats.cells import plain_cell, read_cell, write_cell
 from zodiacedge.io.formats.jsonl import json_cell
 from zodiacedge.io.formats.lines import ReadOptions
 from zodiacedge.io.formats.tabular import csv_line, csv_text, tsv_line
-from zodiacedge.io.quarantine import quarantine
+from zodiacedge.io.quarantine import QUARANTINED, quarantine, quarantine_late
 from zodiacedge.io.read import Load, read, read_all
 from zodiacedge.io.report import BadLine, FileReport, LoadProgress, LoadReport, ProgressCallback, table_report
 from zodiacedge.io.rows import facts_of_rows
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
 __all__ = [
+    "QUARANTINED",
     "TABLES",
     "BadLine",
     "ExportReport",
@@ -84,6 +85,7 @@ __all__ = [
     "no_relation",
     "plain_cell",
     "quarantine",
+    "quarantine_late",
     "rdf_lines",
     "read",
     "read_all",

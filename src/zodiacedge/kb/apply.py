@@ -19,6 +19,7 @@ from zodiacedge.kb.time.hidden import ShownNetChange
 from zodiacedge.kb.time.retention import (
     NO_RETENTION,
     Moment,
+    Retained,
     Retention,
     declares,
     may_declare,
@@ -126,8 +127,10 @@ def _maintained(
     if declares(change):
         retention = retention_of(before, settings, change)
     present = change.tick or current.now
+    kept: Retained | None = None
     if present and not change.accepted and (retention.keeps or current.retention.stated):
-        change = retained(change, current.retention, retention, Moment(present, before, settings))
+        kept = retained(change, current.retention, retention, Moment(present, before, settings))
+        change = kept.change
     facts = change.loaded, change.unloaded, change.add_facts, change.remove_facts
     if settings.progress and any(facts):
         # An engine may compute the delta lazily; `plan_rule_delta` asks for it.
@@ -176,6 +179,8 @@ def _maintained(
         packs=moves(program.packs, delta.program.packs),
         packs_delta=delta.packs,
     )
+    if kept and note:
+        kept.quarantine()
     known = None if may_declare(change) else retention
     return EvaluatedChange(delta.program, fact_delta, uncommitted, report, now, known)
 

@@ -28,6 +28,7 @@ from zodiacedge.packs.owners import PacksDelta
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
@@ -64,6 +65,8 @@ class Change:
     """More facts to insert, in the engine's own form."""
     unloaded: tuple[Batch, ...] = field(default=(), compare=False)
     """More facts to delete, in the engine's own form."""
+    quarantines: Mapping[int, str | os.PathLike[str]] = field(default_factory=dict, compare=False)
+    """The folders for late facts, by the place of their batch in `loaded`."""
     atoms: tuple[Atom, ...] = field(default=(), compare=False)
     """The facts to insert that a program text contains, with their spans, for the messages."""
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)

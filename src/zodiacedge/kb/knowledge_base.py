@@ -44,7 +44,7 @@ from zodiacedge.kb.subscribe import Subscribers, predicate_name
 from zodiacedge.kb.tables.predicates import arrow_table_of, columns_for, predicate_of
 from zodiacedge.kb.time.clock import clock_of, system_time
 from zodiacedge.kb.time.hidden import is_hidden_name, shown
-from zodiacedge.kb.time.retention import retention_of
+from zodiacedge.kb.time.retention import next_forgotten, retention_of
 from zodiacedge.kb.transaction import Transaction, given_change
 from zodiacedge.kb.verify import Verification, verified
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
@@ -150,6 +150,7 @@ class KnowledgeBase:
         self._subscribers = Subscribers()
         self._time: tuple[State, datetime | None] | None = None
         self._retention: tuple[State, Retention] | None = None
+        self._due: tuple[State, datetime | None] | None = None
         self._explained: tuple[State, Settings, Explainer] | None = None
 
     def __enter__(self) -> Self:
@@ -174,15 +175,26 @@ class KnowledgeBase:
         )
 
     def tick_when_due(self) -> ChangeReport | None:
-        """Tick to the time of the system if that makes a moment enter or leave a window.
+        """Tick to the time of the system if a moment enters or leaves a window by then, or a fact must go.
 
         Only with `clock="system"`, on an engine that knows what is due: long-running commands call it.
         """
-        with self._locked_state() as state:
-            due = state.next_due() if isinstance(state, KnowsWhatIsDue) else None
-        if not self.ticks_itself or due is None or due > system_time():
+        if not self.ticks_itself:
             return None
-        return self.tick()
+        with self._locked_state():
+            due = self._next_due()
+        present = system_time()
+        return None if due is None or due > present else self.tick(present)
+
+    def _next_due(self) -> datetime | None:
+        state, now = self._state, self._clock()
+        if not isinstance(state, KnowsWhatIsDue) or now is None:
+            return None
+        if self._due is None or self._due[0] is not state:
+            forgotten = next_forgotten(self._kept(), state, now)
+            found = [moment for moment in (state.next_due(), forgotten) if moment is not None]
+            self._due = state, min(found, default=None)
+        return self._due[1]
 
     def _described(self) -> str:
         return type(self).__name__
@@ -362,7 +374,7 @@ class KnowledgeBase:
                     self._program, self._state = program, uncommitted.commit()
                     self._time = self._state, now
                     self._retention = (self._state, kept) if kept else None
-                    self._explained = None
+                    self._explained = self._due = None
                     self._version = report.version_after
                     self._explicit_facts += report.facts_added - report.facts_removed
                     self._prefixes.update(note.prefixes)
@@ -531,16 +543,20 @@ class KnowledgeBase:
     def _check_changes(self, *, dry: bool) -> None:
         """Raise if changes, or dry runs, are not possible."""
 
+    def _kept(self) -> Retention:
+        if self._retention is None or self._retention[0] is not self._state:
+            self._retention = self._state, retention_of(self._state, self._settings)
+        return self._retention[1]
+
     def _new_prefixes(self, prefixes: Mapping[str, str]) -> dict[str, str]:
         return {prefix: base for prefix, base in prefixes.items() if self._declared.get(prefix) != base}
 
     def _evaluated(self, change: Change, note: ChangeNote | None) -> EvaluatedChange:
         self._check_changes(dry=note is None)
         version, now = self._version, self._clock()
-        if self._retention is None or self._retention[0] is not self._state:
-            self._retention = self._state, retention_of(self._state, self._settings)
+        kept = self._kept()
         current = CurrentVersion(
-            version, self._program, self._state, self._prefixes, self._declared, now, self._retention[1]
+            version, self._program, self._state, self._prefixes, self._declared, now, kept
         )
         settings = replace(self._settings, yield_point=self._engine_lock)
         return evaluate_change(current, change, self._host(), settings, note)

@@ -22,6 +22,7 @@ from zodiacedge.errors import CheckProblem, Diagnostic, StoreProblem, UsageProbl
 from zodiacedge.graph.rule_graph import Walk
 from zodiacedge.kb.query import answerable
 from zodiacedge.kb.time.clock import time_facts
+from zodiacedge.kb.time.retention import statements_of
 from zodiacedge.kb.warnings import mistaken_constants, unknown_predicates
 from zodiacedge.language.ast import (
     Aggregate,
@@ -139,7 +140,7 @@ def cut_slice(selections: Selections, program: RuleBase, state: State, settings:
         warnings.append(_no_facts())
     rest = [rule for key in kept if not is_hidden(rule := program.rules[key])]
     return Slice(
-        frozenset(facts.union(time_facts(state, settings))),
+        frozenset(facts.union(time_facts(state, settings), statements_of(facts, state))),
         tuple(rest),
         tuple(dict.fromkeys(pattern.predicate for pattern in given)),
         len(rules) - len(rest),

@@ -93,6 +93,7 @@ class Transaction:
         self._remove_facts: list[Fact] = []
         self._loaded: list[Batch] = []
         self._unloaded: list[Batch] = []
+        self._quarantines: dict[int, str | os.PathLike[str]] = {}
         self._atoms: list[Atom] = []
         self._replace_labels: set[str] = set()
         self._sync_rules = False
@@ -156,6 +157,7 @@ class Transaction:
             tuple(self._remove_facts),
             tuple(self._loaded),
             tuple(self._unloaded),
+            dict(self._quarantines),
             atoms=tuple(self._atoms),
             warnings=tuple(warning for load in self.loads for warning in load.warnings),
             replace_labels=frozenset(self._replace_labels),
@@ -251,7 +253,8 @@ class Transaction:
         """Add the facts of files, folders and globs; the extension is the format.
 
         The relation of `relation=path` may have a prefix. Bad lines are written to a file in the folder
-        `quarantine`, if given, with position and reason. `io.read` explains the other options.
+        `quarantine`, if given, with position and reason; facts that are too old for their `@keep` are written
+        to one of their own when the change is committed. `io.read` explains the other options.
         """
         reading = _Reading(header, base, strict, delimiter, progress, quarantine)
         return self._read_files(sources, reading, self._loaded)
@@ -296,6 +299,8 @@ class Transaction:
                 on_bad_line=take,
             )
             batch.load(load)
+        if quarantine is not None and batches is self._loaded:
+            self._quarantines[len(batches)] = quarantine
         batches.append(batch)
         self.loads.append(load.report)
         return load.report

@@ -13,16 +13,19 @@ import logging
 import time
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.streaming.checkpoint import stream_of, taken_files
 from zodiacedge.errors import Diagnostic, StoreProblem
+from zodiacedge.io import QUARANTINED
 from zodiacedge.io.file_batch import stream_ended
 from zodiacedge.io.report import LoadReport
 from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
+from zodiacedge.kb.time.retention import LATE
 from zodiacedge.language.names import full_name
 from zodiacedge.pipeline.file_journal import FileJournal
 from zodiacedge.pipeline.folder_stream import Arrivals, FolderStream
@@ -58,7 +61,7 @@ class Applied:
     gone: tuple[str, ...] = ()
     """Files that were removed from the folder before they could be read; their facts are not in the store."""
     warnings: tuple[Diagnostic, ...] = ()
-    """Warnings of the files."""
+    """Warnings of the files, and those of late facts."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the result as plain values for JSON."""
@@ -211,7 +214,7 @@ class Stream:
                 bad_lines=load.bad,
                 seconds=time.perf_counter() - started,
                 gone=gone,
-                warnings=load.warnings,
+                warnings=(*load.warnings, *(late for late in report.warnings if late.code == LATE)),
             )
         )
 
@@ -223,8 +226,8 @@ class Stream:
         if self._reading.quarantine is None:
             return None
         folder = self._reading.quarantine / f"{batch.stream[:8]}-{batch.number:06d}"
-        # A killed process may have written bad lines of this batch.
-        for leftover in folder.glob("bad-lines-*.jsonl"):
+        # A killed process may have written bad lines and late facts of this batch.
+        for leftover in chain.from_iterable(map(folder.glob, QUARANTINED)):
             leftover.unlink()
         return folder
 

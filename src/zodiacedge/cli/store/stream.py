@@ -66,6 +66,11 @@ _FORMATS = ("nt", "nq", "csv", "tsv", "jsonl", "parquet", "arrow", "ttl", "trig"
     metavar="DIR",
     help="A folder to note the files taken in, if not the store's.",
 )
+@click.option(
+    "--clock",
+    type=click.Choice(("system",)),
+    help="Move the clock to the time of the system with every change, and when something is due.",
+)
 @wait_option
 @limit_options
 @engine_options
@@ -85,6 +90,7 @@ def command(  # noqa: PLR0913 - one argument per option
     most_files: int | None,
     quarantine: str | None,
     checkpoint: str | None,
+    clock: str | None,
     wait: float,
     limits: Limits,
     on: EngineOptions,
@@ -112,7 +118,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.text(_line(applied))
         console.findings(map(_missing_file, applied.gone))
 
-    kb = writing(console, store, on, wait=wait, limits=limits)
+    kb = writing(console, store, on, wait=wait, clock=clock or "", limits=limits)
     try:
         bad_lines, state = (Path(path) if path else None for path in (quarantine, checkpoint))
         reading = FileSelection(form or "", relation, header, most_files, bad_lines, state, delimiter)

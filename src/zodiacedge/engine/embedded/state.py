@@ -261,6 +261,15 @@ class EmbeddedState:
         micros = self.windows.next_due(self.store)
         return None if micros is None else _EPOCH + timedelta(microseconds=micros)
 
+    def earliest(self, predicate: Predicate, position: int, since: datetime) -> datetime | None:
+        """Return the first moment from a time on that explicit facts of a predicate have as an argument."""
+        found = (
+            self.store.terms.earliest(table.rows[:, position - 1], since)
+            for relation, table in self.store.explicit.tables.items()
+            if position <= table.rows.shape[1] and self.store.predicate(relation) == predicate
+        )
+        return min((moment for moment in found if moment is not None), default=None)
+
     def held(self) -> tuple[MemoryUse, ...]:
         """Return what the tables, the dictionary and the programs for changes hold."""
         return tuple(memory_use(self.store, self.node_rules.values()))

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.engine.api import Mentioning, Settings
+from zodiacedge.engine.api import KnowsWhatIsDue, Mentioning, Settings
 from zodiacedge.errors import Diagnostic, counted
+from zodiacedge.io import quarantine_late
 from zodiacedge.language.ast import Atom, Comparison, Fact, Query, Variable
 from zodiacedge.language.checks import declared_times
 from zodiacedge.language.printer import format_predicate, format_term
@@ -28,14 +30,18 @@ from zodiacedge.language.vocabulary import (
 from zodiacedge.terms import IRI, RDF_TYPE, Literal, Term, date_time, duration, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.api import State
+    from zodiacedge.engine.api import Batch, State
     from zodiacedge.kb.change import Change
     from zodiacedge.language.ast import Predicate
 
 _DECLARING = frozenset({TIME_RELATION, KEEP_RELATION, KEEP_ABOUT_RELATION, KEEP_STATED_RELATION})
+LATE = "W031"
+"""The code of the warning of late facts."""
 _MOMENT, _SUBJECT = Variable("moment"), Variable("subject")
+# What is exactly as old as its length stays.
+_INSTANT = timedelta(microseconds=1)
 # Up to so many facts are looked up one by one.
 _FEW = 20
 
@@ -111,6 +117,15 @@ def retention_of(state: State, settings: Settings, change: Change | None = None)
     return Retention.of(fact for fact in facts if fact.relation in _DECLARING)
 
 
+def statements_of(facts: Collection[Fact], state: State) -> Iterator[Fact]:
+    """Yield the facts that say when some explicit facts were last stated."""
+    names = {STATED_BASE + fact.predicate.name for fact in facts}
+    for predicate in state.explicit_predicates(names):
+        for row in state.older(predicate, 0, None):
+            if _fact_of(row, predicate.name.removeprefix(STATED_BASE)) in facts:
+                yield row
+
+
 class Moment(NamedTuple):
     """A time of the clock, and the version before it."""
 
@@ -119,7 +134,21 @@ class Moment(NamedTuple):
     settings: Settings
 
 
-def retained(change: Change, before: Retention, after: Retention, moment: Moment) -> Change:
+class Retained(NamedTuple):
+    """A change without late facts, and with the removal of what is too old."""
+
+    change: Change
+    late: Mapping[int, Sequence[Batch]]
+    """The late facts of loaded files, by the place of their batch in the change."""
+
+    def quarantine(self) -> None:
+        """Write the late facts of files into the folders that were given for what is not taken."""
+        for place, folder in self.change.quarantines.items():
+            facts = chain.from_iterable(batch.facts() for batch in self.late.get(place, ()))
+            quarantine_late(folder, facts)
+
+
+def retained(change: Change, before: Retention, after: Retention, moment: Moment) -> Retained:
     """Return a change without late facts, and with the removal of what is too old at a time.
 
     `before` and `after` are what is declared before and after the change, which has the facts of its tick.
@@ -131,12 +160,32 @@ def retained(change: Change, before: Retention, after: Retention, moment: Moment
     for about, kept in after.about.items():
         work.forget_about(about, kept)
     for name, kept in after.stated.items():
-        work.restate(name)
-        work.forget_stated(name, kept)
+        stated = work.restate(name)
+        work.forget_stated(name, kept, stated)
         work.state_unstated(name, anew=name not in before.stated)
     for name in before.stated.keys() - after.stated.keys():
         work.go(work.rows(STATED_BASE + name))
     return work.result()
+
+
+def next_forgotten(retention: Retention, state: State, now: datetime) -> datetime | None:
+    """Return the first time of the clock after `now` at which a fact becomes too old.
+
+    None if none will, or if the engine does not know.
+    """
+    if not isinstance(state, KnowsWhatIsDue):
+        return None
+    kept = [(name, retention.times[name], length) for name, length in retention.timed.items()]
+    kept += [(about.by, 2, length) for about, length in retention.about.items()]
+    kept += [(STATED_BASE + name, 0, length) for name, length in retention.stated.items()]
+    due: list[datetime] = []
+    for name, position, length in kept:
+        for predicate in state.explicit_predicates({name}):
+            # What is older has gone, or stays: it is about no member of the class.
+            first = state.earliest(predicate, position or predicate.arity, now - length)
+            if first is not None:
+                due.append(first + length + _INSTANT)
+    return min(due, default=None)
 
 
 class _Forgetting:
@@ -149,12 +198,13 @@ class _Forgetting:
         self._loaded, self._unloaded = list(change.loaded), list(change.unloaded)
         self._remove: dict[Fact, None] = {}
         self._add: dict[Fact, None] = {}
-        # Late facts by the declaration that they are too old for.
+        # Late facts by the declaration that they are too old for, and those of files by their batch.
         self._late: Counter[str] = Counter()
+        self._late_of_files: dict[int, list[Batch]] = {}
 
-    def result(self) -> Change:
+    def result(self) -> Retained:
         warnings = tuple(_late(text, count) for text, count in self._late.items() if count)
-        return replace(
+        change = replace(
             self._change,
             add_facts=(*self._taken, *self._add),
             remove_facts=tuple(dict.fromkeys((*self._change.remove_facts, *self._remove))),
@@ -162,6 +212,7 @@ class _Forgetting:
             unloaded=tuple(batch for batch in self._unloaded if batch.predicates()),
             warnings=(*self._change.warnings, *warnings),
         )
+        return Retained(change, self._late_of_files)
 
     def go(self, facts: Iterable[Fact]) -> None:
         self._remove.update(dict.fromkeys(facts))
@@ -179,8 +230,7 @@ class _Forgetting:
         )
         for n, batch in enumerate(self._loaded):
             if name in _names(batch.predicates()):
-                self._loaded[n], dropped = batch.without_older(name, position, bound)
-                self._late[text] += dropped
+                self._drop_of_file(n, batch.without_older(name, position, bound), text)
         for predicate in self._state.explicit_predicates({name}):
             if position <= predicate.arity:
                 self._unloaded.append(self._state.batch_of_older(predicate, position, bound))
@@ -189,26 +239,45 @@ class _Forgetting:
         """Forget the members of a class that are too old, and all facts about them."""
         bound = self._now - kept
         is_member = Atom(RDF_TYPE, (_SUBJECT, IRI(about.name)))
-        body = (is_member, Atom(about.by, (_SUBJECT, _MOMENT)), Comparison(_MOMENT, "<", date_time(bound)))
-        old = {row[0] for row in self._state.answer(Query((_SUBJECT,), body), self._settings).rows}
-        taken = [f for f in self._taken if f.args]
-        for subject in {f.args[0] for f in taken if f.predicate == (about.by, 2) and _is_older(f, 2, bound)}:
+        is_old = (Atom(about.by, (_SUBJECT, _MOMENT)), Comparison(_MOMENT, "<", date_time(bound)))
+        old = self._subjects(is_member, *is_old)
+        candidates = {fact.args[0] for fact in self._coming(about.by, 2) if _is_older(fact, 2, bound)}
+        for batch in self._loaded:
+            if (about.by, 2) in batch.predicates():
+                _, late = batch.without_older(about.by, 2, bound)
+                candidates.update(fact.args[0] for fact in late.facts(about.by))
+        coming = {fact.args[0] for fact in self._coming(about.name, 1)}
+        batches = [batch for batch in self._loaded if (about.name, 1) in batch.predicates()]
+        if coming or batches:
+            # What is old may become a member now.
+            candidates |= self._subjects(*is_old)
+        for batch in batches if candidates else ():
+            _, those = batch.without_subjects(candidates)
+            coming.update(fact.args[0] for fact in those.facts(about.name))
+        old |= candidates & coming
+        for subject in candidates - old:
             member = Atom(RDF_TYPE, (subject, IRI(about.name)))
-            comes = Fact(member.relation, (subject, IRI(about.name))) in taken
-            if comes or self._state.answer(Query((), (member,)), self._settings).rows:
+            if self._state.answer(Query((), (member,)), self._settings).rows:
                 old.add(subject)
         if not old:
             return
         text = f"@keep about {format_predicate(about.name)} {format_term(duration(kept))}"
-        self._drop({f for f in taken if f.args[0] in old}, text)
+        self._drop({fact for fact in self._taken if fact.args and fact.args[0] in old}, text)
+        for n, batch in enumerate(self._loaded):
+            self._drop_of_file(n, batch.without_subjects(old), text)
         state = self._state
         facts = state.mentioning(old) if isinstance(state, Mentioning) else state.explicit()
         self.go(fact for fact in facts if fact.args and fact.args[0] in old)
 
-    def restate(self, name: str) -> None:
-        """Note that facts of a predicate are stated now, and forget when those were that are removed."""
-        stated = [f for f in self._taken if f.predicate.name == name]
-        gone = [f for f in self._change.remove_facts if f.predicate.name == name and f not in stated]
+    def restate(self, name: str) -> set[Fact]:
+        """Note that facts of a predicate are stated now, and forget when those were that are removed.
+
+        Return the facts that are stated.
+        """
+        stated = {f: None for f in self._taken if f.predicate.name == name}
+        stated.update((fact, None) for batch in self._loaded for fact in batch.facts(name))
+        removed = (self._change.remove_facts, *(batch.facts(name) for batch in self._change.unloaded))
+        gone = [f for f in chain(*removed) if f.predicate.name == name and f not in stated]
         by_args: dict[tuple[Term, ...], list[Fact]] = {}
         if len(stated) + len(gone) > _FEW:
             for row in self.rows(STATED_BASE + name):
@@ -219,18 +288,21 @@ class _Forgetting:
         for row in (_row_of(name, fact, self._now) for fact in stated):
             self._remove.pop(row, None)
             self._add[row] = None
+        return set(stated)
 
-    def forget_stated(self, name: str, kept: timedelta) -> None:
-        """Forget facts of a predicate that were last stated too long ago."""
+    def forget_stated(self, name: str, kept: timedelta, stated: Collection[Fact]) -> None:
+        """Forget facts of a predicate that were last stated too long ago, and are not `stated` now."""
         for row in self._older(STATED_BASE + name, 0, self._now - kept):
             fact = _fact_of(row, name)
-            if fact not in self._taken:
+            if fact not in stated:
                 self.go((row, fact))
 
     def state_unstated(self, name: str, *, anew: bool) -> None:
-        """Take facts that nothing says it of to be stated now: those of files, and from before the clock."""
-        known = self._state.explicit_predicates({STATED_BASE + name})
-        if known and not anew and not any(name in _names(batch.predicates()) for batch in self._loaded):
+        """Take facts that nothing says it of to be stated now: from before the clock, or of a slice."""
+        counts = Counter[str]()
+        for predicate, count in self._state.explicit_counts().items():
+            counts[predicate.name] += count
+        if not anew and counts[name] == counts[STATED_BASE + name]:
             return
         have = {
             row.args[:-1] for row in (*self.rows(STATED_BASE + name), *self._add) if row not in self._remove
@@ -249,6 +321,21 @@ class _Forgetting:
             self._taken = [fact for fact in self._taken if fact not in late]
             self._late[text] += len(late)
 
+    def _drop_of_file(self, place: int, split: tuple[Batch, Batch], text: str) -> None:
+        kept, late = split
+        if count := late.size():
+            self._loaded[place] = kept
+            self._late_of_files.setdefault(place, []).append(late)
+            self._late[text] += count
+
+    def _coming(self, name: str, arity: int) -> Iterator[Fact]:
+        """Yield the facts of a predicate that are given one by one."""
+        return (fact for fact in self._taken if fact.predicate == (name, arity))
+
+    def _subjects(self, *body: Atom | Comparison) -> set[Term]:
+        rows = self._state.answer(Query((_SUBJECT,), body), self._settings).rows
+        return {row[0] for row in rows}
+
     def _older(self, name: str, position: int, bound: datetime) -> Iterator[Fact]:
         """Yield the explicit facts of a predicate whose time is earlier; it is the last argument for 0."""
         for predicate in self._state.explicit_predicates({name}):
@@ -264,7 +351,7 @@ class _Forgetting:
 
 def _late(text: str, count: int) -> Diagnostic:
     return Diagnostic(
-        "W031",
+        LATE,
         f"{counted(count, 'fact')} older than `{text}` allows: not taken",
         "the clock of the sender may be slow; a longer `@keep` takes them",
         severity="warning",

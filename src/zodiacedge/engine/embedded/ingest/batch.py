@@ -29,10 +29,11 @@ from zodiacedge.language.printer import format_atom
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.types import Ids
@@ -184,18 +185,51 @@ class EmbeddedBatch:
         """Return the predicates of the facts."""
         return frozenset(map(self.store.predicate, self._rows))
 
-    def without_older(self, name: str, position: int, moment: datetime) -> tuple[EmbeddedBatch, int]:
-        """Return the batch without facts of a predicate whose argument is an earlier moment, and how many."""
-        batch, dropped = EmbeddedBatch(self.store), 0
+    def size(self) -> int:
+        """Return the number of distinct facts."""
+        return len(self.distinct())
+
+    def facts(self, name: str | None = None) -> Iterator[Fact]:
+        """Yield the distinct facts, all or those of a predicate's name."""
+        for relation, table in self.distinct().tables.items():
+            if name is None or self.store.predicate(relation).name == name:
+                yield from self.store.facts_of(relation, table.rows)
+
+    def without_older(
+        self, name: str, position: int, moment: datetime
+    ) -> tuple[EmbeddedBatch, EmbeddedBatch]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and these."""
+
+        def are_older(relation: Relation, rows: Ids) -> NDArray[np.bool_] | None:
+            if position > rows.shape[1] or self.store.predicate(relation).name != name:
+                return None
+            return self.store.terms.are_earlier(rows[:, position - 1], moment)
+
+        return self._without(are_older)
+
+    def without_subjects(self, subjects: Collection[Term]) -> tuple[EmbeddedBatch, EmbeddedBatch]:
+        """Return the batch without the facts whose first argument is one of some terms, and these."""
+        wanted = [number for number in map(self.store.dictionary.find, subjects) if number >= 0]
+
+        def are_about(_: Relation, rows: Ids) -> NDArray[np.bool_] | None:
+            return np.isin(rows[:, 0], wanted) if rows.shape[1] and wanted else None
+
+        return self._without(are_about)
+
+    def _without(
+        self, concerned: Callable[[Relation, Ids], NDArray[np.bool_] | None]
+    ) -> tuple[EmbeddedBatch, EmbeddedBatch]:
+        kept, dropped = EmbeddedBatch(self.store), EmbeddedBatch(self.store)
         for relation, arrays in self._rows.items():
-            predicate = self.store.predicate(relation)
             for rows in arrays:
-                kept = rows
-                if predicate.name == name and position <= predicate.arity:
-                    kept = rows[~self.store.terms.are_earlier(rows[:, position - 1], moment)]
-                dropped += len(rows) - len(kept)
-                batch.add_rows(relation, kept)
-        return batch, dropped
+                those = concerned(relation, rows)
+                if those is None or not those.any():
+                    kept.add_rows(relation, rows)
+                    continue
+                dropped.add_rows(relation, rows[those])
+                if not those.all():
+                    kept.add_rows(relation, rows[~those])
+        return kept, dropped
 
     def distinct(self) -> Segment:
         """Return the facts, without duplicates."""

@@ -83,6 +83,13 @@ class TermSpace:
         )
         return earlier
 
+    def earliest(self, ids: Ids, since: datetime) -> datetime | None:
+        """Return the first moment from a time on among terms; None if there is none."""
+        moments = ids[(self.dictionary.kinds[ids] == L.K_MOMENT) & ~self.are_earlier(ids, since)]
+        if not len(moments):
+            return None
+        return _EPOCH + timedelta(microseconds=int(self.dictionary.payloads[moments].min()))
+
     def add_holder(self, holder: TermHolder) -> None:
         """Keep the ids of an object as long as the object lives."""
         self._holders.add(holder)

@@ -6,7 +6,7 @@ are files of fingerprints from the start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,11 @@ import numpy as np
 from zodiacedge.engine.embedded.ingest.batch import EmbeddedBatch
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.spark.cluster.task_files import all_or_nothing
-from zodiacedge.engine.spark.ingest import fact_delta
+from zodiacedge.engine.spark.ingest import fact_delta, fact_split
 from zodiacedge.engine.spark.ingest.fact_delta import DeltaTask, ExplicitDelta
+from zodiacedge.engine.spark.lookup import count_distinct
 from zodiacedge.engine.spark.lookup.decode import Decoder
-from zodiacedge.engine.spark.lookup.row_filter import RowFilter
+from zodiacedge.engine.spark.lookup.row_filter import ALL, RowFilter
 from zodiacedge.engine.spark.storage.compaction import compacted, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
@@ -28,7 +29,7 @@ from zodiacedge.language.ast import Predicate
 from zodiacedge.terms import IRI, RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     import pyarrow as pa
@@ -148,15 +149,71 @@ class SparkBatch:
         """Return the predicates of the facts."""
         return self.values.predicates().union(self._files.predicates())
 
-    def without_older(self, name: str, position: int, moment: datetime) -> tuple[SparkBatch, int]:
-        """Return the batch without older facts among those given as values, and how many these are.
+    def size(self) -> int:
+        """Return the number of distinct facts."""
+        rows = 0
+        for relation, files in self.rows().files.items():
+            owners = [SignedFiles.of(file) for file in files]
+            rows += sum(count_distinct.count(self.workspace, relation, owners).values())
+        return rows
 
-        Facts of files stay: the next tick removes them.
-        """
-        batch = SparkBatch(self.workspace)
-        batch.values, dropped = self.values.without_older(name, position, moment)
-        batch._files = self._files
-        return batch, dropped
+    def facts(self, name: str | None = None) -> Iterator[Fact]:
+        """Yield the distinct facts, all or those of a predicate's name."""
+        rows = self.rows()
+        decoder = Decoder(self.workspace, rows.terms)
+        for relation, files in rows.files.items():
+            row_filter = ALL
+            if name is not None and relation.typed:
+                classes = (key for key, named in rows.names.items() if class_predicate(named).name == name)
+                row_filter = RowFilter(frozenset(classes))
+            elif name not in {None, relation.name}:
+                continue
+            yield from decoder.facts(relation, [SignedFiles.of(file) for file in files], row_filter)
+
+    def without_older(self, name: str, position: int, moment: datetime) -> tuple[SparkBatch, SparkBatch]:
+        """Return the batch without facts of a predicate whose argument is an earlier moment, and these."""
+        values = self.values.without_older(name, position, moment)
+        columns: dict[Relation, RowFilter] = {}
+        for relation in self._files.files:
+            if relation.typed and position == 1:
+                classes = (key for key, named in self._files.names.items() if named == IRI(name))
+                columns[relation] = RowFilter(frozenset(classes))
+            elif relation.name == name and position <= relation.arity and not relation.typed:
+                columns[relation] = ALL
+        earlier = fact_split.earlier(self.workspace, self._files.terms, moment) if columns else ()
+        return self._without(values, columns, position - 1, earlier)
+
+    def without_subjects(self, subjects: Collection[Term]) -> tuple[SparkBatch, SparkBatch]:
+        """Return the batch without the facts whose first argument is one of some terms, and these."""
+        values = self.values.without_subjects(subjects)
+        keys = self.workspace.hashing.keys_of(subjects).values()
+        columns = {relation: ALL for relation in self._files.files if relation.arity}
+        return self._without(values, columns, 0, keys)
+
+    def _without(
+        self,
+        values: tuple[EmbeddedBatch, EmbeddedBatch],
+        concerned: Mapping[Relation, RowFilter],
+        column: int,
+        keys: Collection[int],
+    ) -> tuple[SparkBatch, SparkBatch]:
+        """Return two batches: without the rows of relations that have one of some fingerprints, and these."""
+        kept: dict[Relation, tuple[DataFile, ...]] = dict(self._files.files)
+        dropped: dict[Relation, tuple[DataFile, ...]] = {}
+        folder = self.workspace.scratch.folder
+        for relation, row_filter in concerned.items() if keys else ():
+            split = fact_split.Split(relation, row_filter.classes, column, keys, folder)
+            stay, go = fact_split.run(self.workspace, split, kept.pop(relation))
+            kept |= {relation: stay} if stay else {}
+            dropped |= {relation: go} if go else {}
+        first, second = values
+        return self._part(first, kept), self._part(second, dropped)
+
+    def _part(self, values: EmbeddedBatch, files: Mapping[Relation, tuple[DataFile, ...]]) -> SparkBatch:
+        part = SparkBatch(self.workspace)
+        part.values = values
+        part._files = replace(self._files, files=files)
+        return part
 
     def rows(self) -> BatchFiles:
         """Return the facts as files; those given as values are written."""
