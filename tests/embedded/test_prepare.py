@@ -8,8 +8,13 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded import prepare
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.closure_kernels import follow_links
+from zodiacedge.engine.embedded.machine import execute
+from zodiacedge.engine.embedded.machine.interpreter import run
 from zodiacedge.engine.embedded.maintain.shapes import closure
+from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.terms import dictionary
+from zodiacedge.engine.embedded.terms.intern_kernels import intern_term
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -104,3 +109,27 @@ def test_a_load_calls_the_kernel_of_closures_so_that_no_change_waits_for_it(
     with kb.change() as c:
         c.add_facts([("link", 3, 4)])
     assert max(calls) > 0
+
+
+def test_a_load_by_modules_alone_calls_the_kernels_of_other_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "_LARGE", 10)
+    calls: list[str] = []
+
+    def counted_run(frame: int, state: int) -> int:
+        calls.append("run")
+        return int(run(frame, state))
+
+    def counted_term(at: int, kind: int, payload: int) -> int:
+        calls.append("intern_term")
+        return int(intern_term(at, kind, payload))
+
+    monkeypatch.setattr(execute, "run", counted_run)
+    monkeypatch.setattr(dictionary, "intern_term", counted_term)
+    kb = KnowledgeBase(EmbeddedEngine(), Settings())
+    with kb.change() as c:
+        c.add_rules("near(X, Y) :- near(Y, X) .\nnear(X, Z) :- near(X, Y), near(Y, Z) .")
+        c.add_facts([("near", n, n + 1) for n in range(0, 60, 2)])
+    assert {"run", "intern_term"} <= set(calls)
+    state = kb.state
+    assert isinstance(state, EmbeddedState)
+    assert len(state.store.dictionary) == 60
