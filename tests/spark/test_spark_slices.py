@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import zodiacedge as ze
+from spark.conftest import jobs_so_far
 from store.test_slice import FARM
 from zodiacedge.engine.api import Settings
 from zodiacedge.kb.knowledge_base import KnowledgeBase
-from zodiacedge.pipeline.publish_slices import publish
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,4 +43,24 @@ def test_both_engines_cut_the_same_slice(spark: SparkEngine, tmp_path: Path, tex
 def test_a_fleet_without_devices_gets_no_slices(spark: SparkEngine, tmp_path: Path) -> None:
     with ze.open(tmp_path / "farm", create=True) as kb, kb.change() as c:
         c.add_rules(FARM)
-    assert publish(tmp_path / "farm", tmp_path / "fleet", ["near(T, _)"], [], spark.jobs) == []
+    session = spark.jobs.session
+    assert ze.publish_slices(tmp_path / "farm", tmp_path / "fleet", ["near(T, _)"], [], spark=session) == []
+
+
+def test_tasks_of_a_session_write_the_slices_of_devices(spark: SparkEngine, tmp_path: Path) -> None:
+    with ze.open(tmp_path / "farm", create=True) as kb, kb.change() as c:
+        c.add_rules(FARM)
+    devices = [ze.Device(name, {"T": ze.iri(name)}) for name in ("wt1", "wt2", "wt3")]
+    before = jobs_so_far(spark)
+    by_tasks = ze.publish_slices(
+        tmp_path / "farm", tmp_path / "tasks", ["near(T, _)"], devices, spark=spark.jobs.session
+    )
+    assert jobs_so_far(spark) == before + 1
+    here = ze.publish_slices(tmp_path / "farm", tmp_path / "here", ["near(T, _)"], devices)
+    assert [(one.name, one.facts, one.rules) for one in by_tasks] == [
+        (one.name, one.facts, one.rules) for one in here
+    ]
+    for one in by_tasks:
+        assert one.store.startswith(str(tmp_path / "tasks"))
+        with ze.open(one.store, read_only=True) as device:
+            assert len(device.facts()) >= one.facts

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from pyspark.sql import SparkSession
+
     from zodiacedge.engine.spark.cluster.jobs import Jobs
     from zodiacedge.terms import Term
 
@@ -67,8 +69,14 @@ class _SliceTask:
     devices: tuple[Device, ...]
 
 
-def publish(
-    store: Where, out: Where, slices: Sequence[str], devices: Sequence[Device], jobs: Jobs | None = None
+def publish(  # noqa: PLR0913 - the last two are options
+    store: Where,
+    out: Where,
+    slices: Sequence[str],
+    devices: Sequence[Device],
+    jobs: Jobs | None = None,
+    *,
+    spark: SparkSession | None = None,
 ) -> list[Published]:
     """Write the slices of devices, as `KnowledgeBase.export_slice` does, to `out/NAME.zodiac`.
 
@@ -77,8 +85,11 @@ def publish(
         out: A folder for the new stores, or the prefix of their addresses.
         slices: The texts of the slices, with variables that each device has values for.
         devices: The devices.
-        jobs: The jobs of an engine `spark`, for tasks on a cluster; this process if not given.
+        jobs: The jobs of an engine `spark`, for tasks on its cluster.
+        spark: A Spark session, for tasks on its cluster; this process if neither is given.
     """
+    if spark is not None:
+        jobs = _jobs_on(spark)
     _refuse_duplicates(devices)
     groups = min(len(devices), jobs.cores) if jobs else 1
     tasks = [
@@ -88,6 +99,13 @@ def publish(
     results = jobs.each(_publish, tasks, "publishing slices") if jobs else list(map(_publish, tasks))
     by_name = {published.name: published for result in results for published in result}
     return [by_name[device.name] for device in devices]
+
+
+def _jobs_on(session: SparkSession) -> Jobs:
+    from zodiacedge.engine.spark.cluster.jobs import Jobs  # noqa: PLC0415 - loads what Spark needs
+    from zodiacedge.engine.spark.cluster.session import Cluster  # noqa: PLC0415
+
+    return Jobs(Cluster(given=session))
 
 
 def _refuse_duplicates(devices: Sequence[Device]) -> None:
