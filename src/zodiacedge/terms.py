@@ -231,9 +231,8 @@ def boolean(value: bool) -> Literal:  # noqa: FBT001 - the value itself, not a s
 def date_time(value: datetime) -> Literal:
     """Return the xsd:dateTime of a datetime; without a time zone it is taken as UTC."""
     moment = _in_utc(value) or value
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
-    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return Literal(f"{text}{fraction}Z", XSD_DATETIME)
+    text = moment.replace(tzinfo=None).isoformat()
+    return Literal(f"{text.rstrip('0') if moment.microsecond else text}Z", XSD_DATETIME)
 
 
 def calendar_date(value: date) -> Literal:

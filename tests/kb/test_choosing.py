@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import zodiacedge as ze
@@ -150,3 +152,28 @@ def test_the_second_argument_is_part_of_a_rule() -> None:
     assert len(keys) == len(texts)
     rule = parse_rule("q(A) :- AGGREGATE(p(X, Y, Z)) WITH ARGMAX(X, Y) AS A .")
     assert parse_rule(str(rule)) == rule
+
+
+@ENGINES
+def test_the_median_of_two_middle_values_is_exact(engine: str) -> None:
+    pairs = {
+        "plain": ("1.5", "2.0"),
+        "rounded": ("0.1", "0.7"),
+        "nothing": ("-3.0", "3.0"),
+        "large": ("1.6E308", "1.7E308"),
+        "small": ("5.0E-324", "1.0E-323"),
+        "same": ("0.3", "0.3"),
+    }
+    facts = " ".join(
+        f'value("{name}", {n}, "{text}"^^xsd:double) .'
+        for name, pair in pairs.items()
+        for n, text in enumerate(pair)
+    )
+    kb = ze.open(engine=engine)
+    with kb.change() as c:
+        c.add_rules(f"middle(S, M) :- AGGREGATE(value(S, N, V)) ON S WITH MED(V) AS M . {facts}")
+    found = {str(s): m for s, m in kb.query("middle(S, M)")}
+    assert found == {
+        name: float((Fraction(float(one)) + Fraction(float(other))) / 2)
+        for name, (one, other) in pairs.items()
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.api import Progress, RunsJobs
@@ -110,11 +110,17 @@ def _evaluated(
     purpose = "dry run" if note is None else f"change {current.version + 1}"
     if note and note.message:
         purpose += f" ({note.message})"
-    if not isinstance(before, RunsJobs):
+    if not _may_run_jobs(type(before)) or not isinstance(before, RunsJobs):
         return _maintained(current, change, host, settings, note)
     with before.watched_jobs(purpose) as jobs:
         evaluated = _maintained(current, change, host, settings, note)
     return evaluated._replace(report=replace(evaluated.report, jobs=tuple(jobs)))
+
+
+@cache
+def _may_run_jobs(kind: type[State]) -> bool:
+    # A protocol is slow to compare with, for a change that takes a millisecond.
+    return issubclass(kind, RunsJobs)
 
 
 def _maintained(
@@ -137,8 +143,7 @@ def _maintained(
         settings.progress(Progress.of_stage(_COMPARING))
     fact_delta = _fact_delta(change, before)
     settings.yield_point.yield_to_waiters()
-    moved = (*change.add_facts, *change.remove_facts)
-    now = clock_after(fact_delta, moved, (*change.loaded, *change.unloaded), current.now)
+    now = clock_after(fact_delta, change, (*change.loaded, *change.unloaded), current.now)
     delta = plan_rule_delta(program, change, host, fact_delta, before)
     bodies = [conjunct for rule in delta.rules_added for conjunct in rule.body]
     found = (

@@ -18,7 +18,7 @@ from zodiacedge.language.vocabulary import CLOCK, NOW_RELATION, TIME_FACTS, TIME
 from zodiacedge.terms import IRI, XSD_DATETIME, Literal, date_time, literal, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from zodiacedge.engine.api import Batch, FactDelta, State
     from zodiacedge.kb.change import Change
@@ -38,6 +38,8 @@ def system_time() -> datetime:
 
 def given_moment(value: object) -> datetime:
     """Return a moment in UTC, to the microsecond, or raise."""
+    if isinstance(value, datetime) and value.tzinfo is UTC:
+        return value
     moment: object = None
     if isinstance(value, datetime):
         moment = value_of(date_time(value))
@@ -98,13 +100,14 @@ def ticked(change: Change, now: datetime | None) -> Change:
 
 
 def clock_after(
-    fact_delta: FactDelta, facts: Iterable[Fact], batches: Collection[Batch], now: datetime | None
+    fact_delta: FactDelta, change: Change, batches: Collection[Batch], now: datetime | None
 ) -> datetime | None:
     """Return the time after a change, or raise if its files bring another one."""
-    if not any(f.relation == NOW_RELATION for f in facts) and not any(
-        NOW in batch.predicates() for batch in batches
-    ):
-        return now
+    if not any(NOW in batch.predicates() for batch in batches):
+        if change.tick and change.tick.tzinfo is UTC and not change.accepted:
+            return change.tick
+        if not any(f.relation == NOW_RELATION for f in (*change.add_facts, *change.remove_facts)):
+            return now
     stated = list(fact_delta.matching(_NOW_ATOM))
     if len(stated) > 1:
         raise _refused("the files bring a clock, and there is one already", "leave its fact out of them")

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _NO_RESULT = -1
 _SAFE_SUM = 2**62
+# Half of a double above this is exact.
+_LEAST_HALVED = 2.0**-1000
 
 
 def fold_rows(
@@ -256,10 +258,27 @@ def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Positio
     even = np.flatnonzero(sizes % 2 == 0)
     if len(even):
         pairs = np.stack((ordered[middle[even] - 1], upper[even]), axis=1)
-        distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
-        means = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
-        upper[even] = np.array(means, np.int32)[inverse.ravel()]
+        upper[even] = _means(dictionary, pairs)
     return upper
+
+
+def _means(dictionary: Dictionary, pairs: Ids) -> Ids:
+    """Return the mean of each pair of numbers of one type."""
+    means, payloads = pairs[:, 0].copy(), dictionary.payloads[pairs]
+    left = pairs[:, 0] != pairs[:, 1]
+    if len(pairs) and dictionary.kinds[pairs[0, 0]] == L.K_DOUBLE:
+        with np.errstate(over="ignore", invalid="ignore"):
+            totals = payloads.view(np.float64).sum(axis=1)
+        # Half of a double is exact, unless it is too small; a total that is too large is not.
+        exact = left & np.isfinite(totals) & (np.abs(totals) > _LEAST_HALVED)
+        if exact.any():
+            means[exact] = _doubles(dictionary, totals[exact] / 2)
+            left &= ~exact
+    if left.any():
+        distinct, inverse = np.unique(pairs[left], axis=0, return_inverse=True)
+        found = [_mean(dictionary, first, second) for first, second in distinct.tolist()]
+        means[left] = np.array(found, np.int32)[inverse.ravel()]
+    return means
 
 
 def _by_value(dictionary: Dictionary, terms: Ids, values: Values, starts: Positions, ends: Positions) -> Ids:
@@ -273,8 +292,6 @@ def _by_value(dictionary: Dictionary, terms: Ids, values: Values, starts: Positi
 
 
 def _mean(dictionary: Dictionary, first: int, second: int) -> int:
-    if first == second:
-        return first
     return dictionary.encode(fold("MED", [dictionary.decode(first), dictionary.decode(second)], Registry()))
 
 
