@@ -271,3 +271,11 @@ def test_styles_of_a_page_leave_the_text_of_its_drawings_alone(kb: KnowledgeBase
     styled = set(re.findall(r"(?:^| )\.([\w-]+)(?=[^{}]*\{)", page[: page.index("</style>")], re.MULTILINE))
     assert classes
     assert classes.isdisjoint(styled)
+
+
+@pytest.mark.parametrize("depth", ["x", 1.5, True, -1])
+def test_a_depth_that_is_none_is_refused(kb: KnowledgeBase, depth: int) -> None:
+    proof = kb.explain("alarm(wt1)")
+    for form in (proof.to_text, proof.to_markdown, proof.to_html):
+        with pytest.raises(ze.ZodiacError, match=f"U013: expected a depth, found {depth!r}"):
+            form(depth)

@@ -67,6 +67,7 @@ def test_the_second_look_up_reads_indexes_in_the_driver(
     spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(by_key, "INDEXED_FROM", 1000)
+    monkeypatch.setattr(by_key, "INDEXED_FILE", 1000)
     workspace = Workspace(spark.jobs, options=Options(whole_rows=0, driver_rows=ROWS))
     columns = pairs()
     listed = set(zip(*(column.tolist() for column in columns), strict=True))
@@ -106,6 +107,7 @@ def test_random_sessions_on_indexes(
     seed: int, make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(by_key, "INDEXED_FROM", 1)
+    monkeypatch.setattr(by_key, "INDEXED_FILE", 1)
     follow(seed, make_engine(Options(look_up_from=0, whole_rows=0)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,8 @@ from maintenance.test_random_sessions import changes_of
 from spark.conftest import jobs_so_far
 from strategies import Seeded, random_program, random_session
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.lookup import by_key
+from zodiacedge.engine.spark.lookup.by_key import RowSlice
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import ZodiacError
 from zodiacedge.explain.missing import BodyFails, FailedComparison
@@ -23,9 +25,11 @@ from zodiacedge.language.ast import fact
 from zodiacedge.terms import IRI, integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from zodiacedge.engine.spark.engine import SparkEngine
+    from zodiacedge.engine.spark.lookup.by_key import Source, Wants
+    from zodiacedge.engine.spark.storage.files import DataFile
 
 RULES = """
 r1: alarm(X) :- reading(X, V), V > 80, not muted(X, _) .
@@ -68,6 +72,65 @@ def test_a_proof_of_one_fact_takes_few_jobs(farm: KnowledgeBase) -> None:
     before = jobs_so_far(engine)  # type: ignore[arg-type] # Spark's
     farm.explain("alarm(wt35)", budget=patience())
     assert jobs_so_far(engine) - before <= 4  # type: ignore[arg-type]
+
+
+# Classes with rules over many relations, which lean on each other, and whose members have terms in common.
+KINDS = 8
+SCHOOL = "\n".join(
+    [f"i{n}: Person(X) :- has{n}(X, _) ." for n in range(KINDS)]
+    + [f"s{n}: has{n}(X, Y) :- said{n}(X, Y) ." for n in range(KINDS)]
+    + [
+        "a: Student(X) :- Person(X), takes(X, Y), Course(Y) .",
+        "b: Course(Y) :- teaches(_, Y) .",
+        "c: Person(X) :- Student(X) .",
+        "d: takes(X, Y) :- enrolled(Y, X) .",
+        "e: Course(X) :- Seminar(X) .",
+        "f: Person(X) :- Teacher(X) .",
+        "g: Teacher(X) :- teaches(X, Y), Course(Y) .",
+        "h: Busy(X) :- Student(X), Teacher(X), not Ill(X) .",
+    ]
+)
+
+
+def test_a_fact_that_many_rules_may_derive_takes_few_jobs_and_no_scan(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = 100
+    monkeypatch.setattr(by_key, "INDEXED_FROM", large)
+    monkeypatch.setattr(by_key, "INDEXED_FILE", 1)
+    # No query and no larger node fits one task, so nothing is gathered instead of looked up.
+    engine = make_engine(Options(gather_rows=150, whole_rows=0))
+    kb = KnowledgeBase(engine, Settings())
+    people, courses = [IRI(f"p{n}") for n in range(400)], [IRI(f"c{n}") for n in range(50)]
+    facts = [
+        fact(f"said{(n + k) % KINDS}", person, integer(k)) for n, person in enumerate(people) for k in (0, 5)
+    ]
+    facts += [
+        fact("enrolled", courses[(n * k) % 50], person) for n, person in enumerate(people) for k in (1, 3)
+    ]
+    facts += [fact("teaches", person, courses[n % 50]) for n, person in enumerate(people[:90])]
+    with kb.change() as c:
+        c.add_rules(SCHOOL)
+        c.add_facts(facts)
+    tasks = RowSlice._tasks
+    scanned: list[int] = []
+
+    def watched(self: RowSlice, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[Any]:
+        found = list(tasks(self, source, pairs))
+        scanned.append(sum(look.cost for task in found for look in task.lookups if not look.by_index))
+        yield from found
+
+    monkeypatch.setattr(RowSlice, "_tasks", watched)
+    for kind, height, some in (("Student", 3, (200, 301)), ("Person", 2, (7, 8)), ("Busy", 4, (33, 34))):
+        for person in some:
+            scanned.clear()
+            before = jobs_so_far(engine)
+            proof = kb.explain(f"{kind}(p{person})", budget=patience())
+            assert jobs_so_far(engine) - before <= 6
+            assert checked(kb, proof).least
+            assert proof.height == height
+        # The first question of a kind reads files once, to index them; the next reads no large relation.
+        assert max(scanned, default=0) < large
 
 
 def test_a_dry_run_is_explained(farm: KnowledgeBase) -> None:

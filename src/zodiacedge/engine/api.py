@@ -417,6 +417,19 @@ class Lookups(Protocol):
 
 
 @runtime_checkable
+class LooksAhead(Protocol):
+    """Lookups that may each be a job: the rows of many are fetched together, and kept."""
+
+    def look_ahead(
+        self, lookups: Iterable[tuple[Lookup, Sequence[tuple[Term, ...]]]], patterns: Iterable[Atom]
+    ) -> None:
+        """Fetch what lookups will read for the rows given to each, and the facts that match patterns.
+
+        Patterns that too many facts match are left out.
+        """
+
+
+@runtime_checkable
 class ListsTables(Protocol):
     """A state that lists its visible facts by columns; other states list them one by one."""
 

@@ -8,6 +8,7 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.explain.budget import Budget
 from zodiacedge.explain.instances import InstanceLookups
+from zodiacedge.explain.look_ahead import patterns_about
 from zodiacedge.explain.missing import HeadDiffers, WhyNot
 from zodiacedge.explain.premises import premises_of
 from zodiacedge.explain.proof import Explicit, Proof, Step, Unexplained
@@ -116,6 +117,8 @@ class Explainer:
         """Return proofs of least height of a fact, or of the facts that match a pattern."""
         atom = asked_atom(asked, self.version.prefixes)
         budget = given_budget(budget)
+        if self.instances.looks_ahead:
+            self.instances.look_ahead((), patterns_about([atom], self.shapes.deriving))
         facts, complete = self.instances.visible(atom, limit)
         if not facts:
             raise self._not_there(atom)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from zodiacedge.engine.api import LooksAhead
 from zodiacedge.engine.semantics.aggregates import accepts, fold_group
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.explain.naming import named, named_atom
@@ -153,16 +154,34 @@ class InstanceLookups:
         """Read one version."""
         self._lookups = lookups
         self.joins_explicit = lookups.joins_explicit
+        self._ahead = lookups if isinstance(lookups, LooksAhead) else None
+        self.looks_ahead = self._ahead is not None
         self._registry = registry
         self._planned: dict[tuple[object, ...], Lookup] = {}
 
     def rows(self, join: Join, given: Sequence[Row], most: int) -> tuple[Sequence[Row], bool]:
         """Return rows of a join for given values of its parameters, and whether these are all."""
+        return self._lookup(join)(given, most)
+
+    def _lookup(self, join: Join) -> Lookup:
         lookup = self._planned.get(join.name)
         if lookup is None:
             query = Query(join.columns, join.body)
             lookup = self._planned[join.name] = self._lookups.prepare(query, join.parameters)
-        return lookup(given, most)
+        return lookup
+
+    def look_ahead(
+        self, wanted: Iterable[tuple[LookupRule, Sequence[Fact]]], patterns: Iterable[Atom]
+    ) -> None:
+        """Fetch what the instances of rules with some heads take, and the facts of patterns, together."""
+        if self._ahead is None:
+            return
+        joins = [
+            self._plain_join(shape, [v for fact in facts if (v := shape.head_of(fact)) is not None])
+            for shape, facts in wanted
+            if shape.aggregate is None
+        ]
+        self._ahead.look_ahead([(self._lookup(join), given) for join, given in joins], patterns)
 
     def heads(
         self, shape: LookupRule, facts: Sequence[Fact], budget: Budget, most: int
@@ -186,6 +205,12 @@ class InstanceLookups:
     def _plain(
         self, shape: LookupRule, wanted: Sequence[Mapping[Variable, Term]], most: int
     ) -> tuple[Sequence[Row], bool]:
+        return self.rows(*self._plain_join(shape, wanted), most)
+
+    def _plain_join(
+        self, shape: LookupRule, wanted: Sequence[Mapping[Variable, Term]]
+    ) -> tuple[Join, list[Row]]:
+        """Return the join of a rule without an aggregate, and the values of its parameters."""
         computed = shape.computed
         given = tuple(v for v in shape.head_variables if v not in computed)
         # Equal values may be different terms: the caller compares heads.
@@ -193,7 +218,7 @@ class InstanceLookups:
         tests = tuple(Comparison(v, "=", name) for v, name in zip(computed, names, strict=True))
         join = Join(("instances", shape.key), (*shape.body, *tests), (*given, *names), shape.variables)
         rows = dict.fromkeys(tuple(values[v] for v in (*given, *computed)) for values in wanted)
-        return self.rows(join, list(rows), most)
+        return join, list(rows)
 
     def _aggregated(
         self,

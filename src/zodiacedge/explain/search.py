@@ -24,6 +24,7 @@ from zodiacedge.explain.closure import (
 )
 from zodiacedge.explain.instances import Instance, LookupRule
 from zodiacedge.explain.linear_closure import has_explicit, recognise_linear, shortest_edges
+from zodiacedge.explain.look_ahead import patterns_about
 from zodiacedge.language.ast import Atom, Fact, Variable
 from zodiacedge.language.unify import pattern_of
 
@@ -64,8 +65,8 @@ class LookupRules:
             shape = self._shapes[key] = LookupRule(key, self.rules[key])
         return shape
 
-    def deriving(self, fact: Fact) -> list[LookupRule]:
-        """Return the rules whose heads match a fact, in the order of their keys."""
+    def deriving(self, fact: Atom | Fact) -> list[LookupRule]:
+        """Return the rules whose heads match a fact or a pattern, in the order of their keys."""
         return [self.shape(key) for key in sorted(self.graph.rules.deriving(pattern_of(fact)))]
 
     def closure(self, fact: Fact) -> Closure | None:
@@ -123,6 +124,8 @@ class Search:
     def solve(self, roots: Collection[Fact]) -> None:
         """Find proofs of least height of facts that are there, or what the budget allows."""
         roots = list(dict.fromkeys(roots))
+        if self._instances.looks_ahead:
+            self._instances.look_ahead((), patterns_about(roots, self._shapes.deriving))
         self._look_at(roots)
         open_roots = [fact for fact in roots if fact not in self.final]
         level: dict[Fact, int] = {}
@@ -227,6 +230,10 @@ class Search:
             self.expanded[fact] = []
             for shape in self._shapes.deriving(fact):
                 by_rule.setdefault(shape.key, []).append(fact)
+        if self._instances.looks_ahead:
+            wanted = [(self._shapes.shape(key), by_rule[key]) for key in sorted(by_rule)]
+            asked = chain.from_iterable(by_rule.values())
+            self._instances.look_ahead(wanted, patterns_about(asked, self._shapes.deriving))
         for key in sorted(by_rule):
             if self.budget.look():
                 break

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from zodiacedge.errors import Diagnostic, UsageProblem
+
 if TYPE_CHECKING:
     from zodiacedge.explain.forms.outlines import Explained
 
@@ -20,19 +22,19 @@ class Explanation:
         """Return a tree of lines; None folds nothing."""
         from zodiacedge.explain.forms.text import to_text  # noqa: PLC0415 - imports the answers
 
-        return to_text(self._explained, depth)
+        return to_text(self._explained, _given(depth))
 
     def to_markdown(self, depth: int | None = DEPTH) -> str:
         """Return nested lists, to paste into a ticket; None folds nothing."""
         from zodiacedge.explain.forms.markdown import to_markdown  # noqa: PLC0415 - imports the answers
 
-        return to_markdown(self._explained, depth)
+        return to_markdown(self._explained, _given(depth))
 
     def to_html(self, depth: int | None = DEPTH) -> str:
         """Return a page without external resources; it holds everything, open down to a depth."""
         from zodiacedge.explain.forms.page import to_html  # noqa: PLC0415 - imports the answers
 
-        return to_html(self._explained, depth)
+        return to_html(self._explained, _given(depth))
 
     def to_svg(self) -> str:
         """Return a picture."""
@@ -73,3 +75,11 @@ class Explanation:
     @property
     def _explained(self) -> Explained:
         return cast("Explained", self)
+
+
+def _given(depth: object) -> int | None:
+    """Return a depth, or raise."""
+    if depth is None or (isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0):
+        return depth
+    note = "write it as an int of 0 or more, or None to fold nothing: proof.to_text(depth=3)"
+    raise UsageProblem(Diagnostic("U013", f"expected a depth, found {depth!r}", note))

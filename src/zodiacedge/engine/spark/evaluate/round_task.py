@@ -24,7 +24,7 @@ from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.row_algebra import distinct
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.spark.lookup.indexes import INDEXED_FROM, write_index
+from zodiacedge.engine.spark.lookup.indexes import INDEXED_AT_ONCE, write_index
 from zodiacedge.engine.spark.partition.shuffle import (
     Block,
     PartitionInput,
@@ -502,7 +502,7 @@ def write_segment(task: SegmentTask) -> dict[Relation, IndexedFile]:
     for relation, several in pieces.items():
         columns = [np.concatenate(column) for column in zip(*several, strict=True)]
         file = task.folder.write_rows(relation, columns)
-        by = task.index_by[relation] if file.rows >= INDEXED_FROM else ()
+        by = task.index_by[relation] if file.rows >= INDEXED_AT_ONCE else ()
         indexes = {column: write_index(task.folder, columns, column) for column in by}
         written[relation] = IndexedFile(file, indexes)
     return written

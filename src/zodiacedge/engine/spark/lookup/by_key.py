@@ -2,8 +2,8 @@
 
 A lookup gives values for columns. Tasks read the files of all owners and return the matching rows, up to a
 limit. Since each file is filtered on its own, the matching rows keep the signs and the order of the files.
-The first lookup in a large file reads all of it and indexes it (`indexes`); later ones read a few groups of
-rows, and the driver does that itself.
+The first lookup in the files of a large relation reads all of them and indexes them (`indexes`); later ones
+read a few groups of rows, and the driver does that itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zodiacedge.engine.spark.lookup.indexes import (
+    INDEXED_FILE,
     INDEXED_FROM,
     MOST_INDEXED,
     Index,
@@ -254,10 +255,14 @@ class RowSlice:
     contents: Callable[[Source], Sequence[SignedFiles]]
     """Returns the files of a source, of all owners, before and after the change."""
     width: Callable[[Source], int]
+    whole: bool = True
+    """Whether a small relation is read completely, because more of it will be looked up."""
     rows: dict[str, Columns] = field(default_factory=dict)
     """The matching rows by file."""
     jobs: int = 0
     count: int = 0
+    _limit: int = 0
+    """The number of rows at which the fetch under way ends."""
     _requested: dict[Source, Wants] = field(default_factory=dict)
     _tuples: dict[str, frozenset[Row]] = field(default_factory=dict)
 
@@ -294,13 +299,14 @@ class RowSlice:
             self._tuples[file.path] = frozenset(zip(*columns, strict=True))
         return self._tuples[file.path]
 
-    def fetch(self, wanted: Mapping[Source, Wants]) -> None:
+    def fetch(self, wanted: Mapping[Source, Wants], most: int | None = None) -> None:
         """Look up rows, in one job unless the files are small.
 
-        If too many rows match, raise TooManyError without effect.
+        If too many rows match, at most `most` if given, raise TooManyError without effect.
         """
         requested = {source: dict(wants) for source, wants in self._requested.items()}
         before = dict(self.rows), self.count, requested
+        self._limit = self.most if most is None else min(self.most, self.count + most)
         try:
             self._fetch(wanted)
         except TooManyError:
@@ -345,8 +351,8 @@ class RowSlice:
     def _request(self, source: Source, wants: Wants) -> Wants:
         """Record and return the values to look up; of a small relation, all rows."""
         stored = sum(file.rows for file in self._files(source))
-        if stored <= self.workspace.options.whole_rows or () in wants:
-            if stored > self.most - self.count:
+        if (self.whole and stored <= self.workspace.options.whole_rows) or () in wants:
+            if stored > self._limit - self.count:
                 raise TooManyError(source)
             self._requested[source] = dict(_ALL)
             return _ALL
@@ -361,7 +367,7 @@ class RowSlice:
 
     def _tasks(self, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[_LookupTask]:
         folder = self.workspace.scratch.folder
-        new_task = partial(_LookupTask, most=self.most - self.count, folder=folder)
+        new_task = partial(_LookupTask, most=self._limit - self.count, folder=folder)
         waiting: list[_FileLookup] = []
         rows = 0
         for lookup in self._lookups(source, pairs):
@@ -384,6 +390,8 @@ class RowSlice:
         """Plan the lookup in each file: by its indexes, or reading and perhaps indexing it."""
         width = self.width(source)
         divided: dict[tuple[int, frozenset[int]], Mapping[int, Wants]] = {}
+        # Many files of a large relation are no quicker to read than one.
+        large = sum(file.rows for file, _ in pairs) >= INDEXED_FROM
         for file, wants in pairs:
             indexes = {
                 column: Index(index.path, index.rows, width)
@@ -396,7 +404,7 @@ class RowSlice:
             # Of so many keys that nearly all groups are read, the file itself is quicker.
             if not by_index or _rows_by_index(by_index, indexes) * 2 > file.rows:
                 build: tuple[int, ...] = ()
-                if not by_index and INDEXED_FROM <= file.rows <= MOST_INDEXED:
+                if large and not by_index and INDEXED_FILE <= file.rows <= MOST_INDEXED:
                     build = _to_index(source, wants, indexes)
                 yield _FileLookup(file, width, wants, {}, indexes, build)
             else:
@@ -413,7 +421,7 @@ class RowSlice:
         self.rows[path] = columns
         self._tuples.pop(path, None)
         self.count += len(columns[0]) - before
-        if self.count > self.most:
+        if self.count > self._limit:
             raise TooManyError(source)
 
 

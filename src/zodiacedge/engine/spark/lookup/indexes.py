@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
     Columns = list[Keys]
 
-# Files with at least so many rows are indexed: fewer are read as quickly.
-INDEXED_FROM = 1 << 17
+# Where files of so many rows together are looked into, those of so many rows each are indexed: fewer are read
+# as quickly. Opening and decoding many small files takes most of the time of a look-up without indexes.
+INDEXED_FROM = 1 << 14
+INDEXED_FILE = 1 << 9
+# Files of so many rows are indexed when they are written, by columns that are known to be looked up.
+INDEXED_AT_ONCE = 1 << 17
 # Files with more rows than this are read by several tasks, and not indexed: one would have to hold them.
 MOST_INDEXED = 1 << 22
 _ROWS_IN_GROUP = 1024

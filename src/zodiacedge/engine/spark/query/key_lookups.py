@@ -20,11 +20,12 @@ from zodiacedge.engine.spark.storage.files import Relation, SignedFiles, held
 from zodiacedge.language.ast import Atom, Binding, Fact, Negation, Query, Variable, variables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.api import Lookup, Settings
     from zodiacedge.engine.query_lookups import QueryLookups
     from zodiacedge.engine.registry import Registry
+    from zodiacedge.engine.spark.lookup.by_key import Row as SliceRow
     from zodiacedge.engine.spark.lookup.by_key import Source, Wants
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.language.ast import Conjunct
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
     Row = tuple[Term, ...]
     Values = dict[Variable, Term]
+    _Wanted = tuple[Relation, tuple[int, ...], tuple[int, ...]]
+
+# So many rows may be fetched that are only perhaps needed next.
+_MOST_AHEAD = 20_000
 
 
 class KeyLookups:
@@ -51,9 +56,11 @@ class KeyLookups:
         self._start()
 
     def _start(self) -> None:
-        self._slice = RowSlice(self._workspace, self.settings.yield_point, self._files, _width)
+        self._slice = RowSlice(self._workspace, self.settings.yield_point, self._files, _width, whole=False)
         self.facts = FactSet()
-        self._known: dict[tuple[Relation, bool], set[tuple[int | None, ...]]] = {}
+        self._listed: set[Atom] = set()
+        self._held: dict[Relation, _Held] = {}
+        self._looked_ahead: set[Atom] = set()
 
     def _files(self, source: Source) -> Sequence[SignedFiles]:
         return self._contents.get(source, ()) if isinstance(source, Relation) else ()
@@ -79,37 +86,74 @@ class KeyLookups:
             self._start()
             self.fetch(atoms)
 
-    def fetch(self, atoms: Iterable[Atom]) -> None:
-        """Look up the rows that match atoms by their constants, in one job at most."""
-        wanted: dict[Source, Wants] = {}
-        atoms = list(dict.fromkeys(atoms))
-        terms = [arg for atom in atoms for arg in atom.args if not isinstance(arg, Variable)]
+    def look_ahead(self, lookups: Iterable[tuple[Lookup, Sequence[Row]]], patterns: Iterable[Atom]) -> None:
+        """Fetch what lookups will read, and the facts that match patterns: a job for each atom of a body.
+
+        The patterns are looked up in the first of these jobs, unless too many facts match them.
+        """
+        if self._slice.count * 2 > self._slice.most:
+            # Rows of earlier questions leave no room for many more.
+            self._start()
+        ahead = [pattern for pattern in patterns if pattern not in self._looked_ahead]
+        self._looked_ahead.update(ahead)
+        reads = [lookup.reads(given) for lookup, given in lookups if isinstance(lookup, _KeyLookup) and given]
+        atoms = [atom for read in reads for atom in next(read, ())]
+        try:
+            while atoms or ahead:
+                try:
+                    self.fetch(atoms, ahead)
+                except TooManyError:
+                    if not ahead:
+                        raise
+                    self.fetch(atoms)
+                ahead = []
+                atoms = [atom for read in reads for atom in next(read, ())]
+        except TooManyError:
+            # Each lookup will be made by itself.
+            return
+
+    def fetch(self, atoms: Iterable[Atom], ahead: Iterable[Atom] = ()) -> None:
+        """Look up the rows that match atoms by their constants, in one job at most.
+
+        Those of `ahead` are kept for later, and may not be many.
+        """
+        atoms, ahead = [atom for atom in dict.fromkeys(atoms) if atom not in self._listed], list(ahead)
+        if not atoms and not ahead:
+            return
+        terms = {arg for atom in (*atoms, *ahead) for arg in atom.args if not isinstance(arg, Variable)}
         keys = self._workspace.hashing.keys_of(terms)
-        for atom in atoms:
-            relation = Relation(atom.relation.removeprefix(EXPLICIT_FACTS), len(atom.args))
-            columns = tuple(n for n, arg in enumerate(atom.args) if not isinstance(arg, Variable))
-            values = tuple(keys[arg] for arg in atom.args if not isinstance(arg, Variable))
+        wanted: dict[Source, Wants] = {}
+        for atom in (*atoms, *ahead):
+            relation, columns, values = _key(atom, keys)
             if relation in self._contents and not self._slice.covers(relation, columns, values):
                 wanted.setdefault(relation, {}).setdefault(columns, set()).add(values)
-        if not wanted:
-            return
-        self._slice.fetch(wanted)
+        if wanted:
+            self._slice.fetch(wanted, _MOST_AHEAD if ahead else None)
         for source in wanted:
             if isinstance(source, Relation):
-                self._list(source)
+                self._held.pop(source, None)
+        self._list([key for key in (_key(atom, keys) for atom in atoms) if key[0] in self._contents])
+        self._listed.update(atoms)
 
-    def _list(self, relation: Relation) -> None:
-        """Add the rows of a relation that are new to the facts."""
-        explicit = self._slice.held(self._explicit.content(relation))
-        visible = set().union(*(self._slice.held(content) for content in self._contents[relation]))
-        for rows, is_explicit in ((visible, False), (explicit, True)):
-            known = self._known.setdefault((relation, is_explicit), set())
-            new = [row[: relation.arity] for row in rows if row not in known]
-            known |= rows
-            terms = self._decode(key for row in new for key in row if key is not None)
-            name = EXPLICIT_FACTS + relation.name if is_explicit else relation.name
-            for row in new:
-                self.facts.add(Fact(name, tuple(terms[key] for key in row if key is not None)))
+    def _list(self, wanted: Iterable[_Wanted]) -> None:
+        """Add the rows that were looked up and match to the facts. Others are never decoded."""
+        new: dict[tuple[str, tuple[int, ...]], None] = {}
+        for relation, columns, values in wanted:
+            if relation not in self._held:
+                contents = self._contents[relation]
+                self._held[relation] = _Held(
+                    set().union(*(self._slice.held(content) for content in contents)),
+                    self._slice.held(self._explicit.content(relation)),
+                    relation.arity,
+                )
+            held = self._held[relation]
+            for row in held.matching(columns, values):
+                new[relation.name, row] = None
+                if row in held.explicit:
+                    new[EXPLICIT_FACTS + relation.name, row] = None
+        terms = self._decode(key for _, row in new for key in row)
+        for name, row in new:
+            self.facts.add(Fact(name, tuple(terms[key] for key in row)))
 
     def answer(self, query: Query, parameters: tuple[Variable, ...], given: Sequence[Row]) -> list[Row]:
         """Return the rows of a query on the facts that were looked up."""
@@ -120,6 +164,35 @@ class KeyLookups:
             self.facts.add(Fact(values.relation, row))
         asked = Query(query.columns, (values, *query.body))
         return list(ReferenceMaterialisation(facts=self.facts).answer(asked, self.settings).rows)
+
+
+class _Held:
+    """The rows of a relation that were looked up: the visible ones by values, and which are explicit."""
+
+    def __init__(self, visible: Iterable[SliceRow], explicit: Iterable[SliceRow], arity: int) -> None:
+        """Take rows of fingerprints."""
+        self._visible = {_terms_of(row, arity) for row in visible}
+        self.explicit = {_terms_of(row, arity) for row in explicit}
+        self._by_values: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[int, ...]]]] = {}
+
+    def matching(self, columns: tuple[int, ...], values: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
+        """Return the visible rows with the given values."""
+        if columns not in self._by_values:
+            groups = self._by_values[columns] = {}
+            for row in self._visible:
+                groups.setdefault(tuple(row[n] for n in columns), []).append(row)
+        return self._by_values[columns].get(values, ())
+
+
+def _terms_of(row: SliceRow, arity: int) -> tuple[int, ...]:
+    return tuple(key for key in row[:arity] if key is not None)
+
+
+def _key(atom: Atom, keys: Mapping[Term, int]) -> _Wanted:
+    """Return the relation of an atom, the columns that have constants, and their fingerprints."""
+    relation = Relation(atom.relation.removeprefix(EXPLICIT_FACTS), len(atom.args))
+    bound = [(n, keys[arg]) for n, arg in enumerate(atom.args) if not isinstance(arg, Variable)]
+    return relation, tuple(n for n, _ in bound), tuple(key for _, key in bound)
 
 
 class _KeyLookup:
@@ -133,7 +206,8 @@ class _KeyLookup:
         if not given:
             return [], True
         try:
-            self._fetch(given)
+            for atoms in self.reads(given):
+                self._lookups.fetch(atoms)
         except TooManyError:
             if any(isinstance(c, Atom) and c.relation.startswith(EXPLICIT_FACTS) for c in self._query.body):
                 # Only rows that are looked up are known to be explicit: leave the rest to other lookups.
@@ -144,8 +218,8 @@ class _KeyLookup:
         rows = self._lookups.answer(self._query, self._parameters, given)
         return rows[:most], len(rows) <= most
 
-    def _fetch(self, given: Sequence[Row]) -> None:
-        """Look up all rows that the body can match."""
+    def reads(self, given: Sequence[Row]) -> Iterator[list[Atom]]:
+        """Yield atoms whose rows the body can match; the next ones follow from the rows of those before."""
         lookups, registry = self._lookups, self._lookups.settings.registry
         bindings: list[Values] = [dict(zip(self._parameters, row, strict=True)) for row in given]
         waiting: list[Conjunct] = [c for c in self._query.body if isinstance(c, Atom | Binding)]
@@ -161,12 +235,11 @@ class _KeyLookup:
                 break
             atom = max(atoms, key=lambda a: sum(not isinstance(v, Variable) or v in bound for v in a.args))
             waiting.remove(atom)
-            lookups.fetch(_filled(atom, binding) for binding in bindings)
+            yield [_filled(atom, binding) for binding in bindings]
             extended = (extension for b in bindings for extension in lookups.facts.match(atom, b))
             bindings = list({frozenset(e.items()): e for e in extended}.values())
-        for conjunct in self._query.body:
-            if isinstance(conjunct, Negation):
-                lookups.fetch(_filled(conjunct.atom, binding) for binding in bindings)
+        negated = [c.atom for c in self._query.body if isinstance(c, Negation)]
+        yield [_filled(atom, binding) for atom in negated for binding in bindings]
 
 
 def _computed(binding: Binding, bindings: Iterable[Values], registry: Registry) -> Iterable[Values]:
