@@ -202,6 +202,19 @@ def test_an_enrolment_whose_answer_was_lost_is_repeated(
     thief.close()
 
 
+def test_a_device_that_lost_its_numbers_enrols_again_with_a_new_code(
+    farm: Farm, pool: urllib3.PoolManager, tmp_path: Path
+) -> None:
+    assert farm.hub
+    key, root = DeviceKey(tmp_path / "device.key"), tmp_path / "root.json"
+    link = HubLink(farm.base, key)
+    for group in ("north", "south"):
+        link.enrol("wt1", farm.hub.state.codes.make("wt1", [group], farm.repository.root()), root)
+        assert send(farm, pool, key, sequence=1) == 200
+    assert farm.facts('?- group("wt1", "south"), group("wt1", G) .') >= {'group("wt1", "south")'}
+    link.close()
+
+
 def test_a_hub_that_was_killed_while_a_device_enrolled_enrols_it_again(
     farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,23 @@ def test_an_observation_goes_with_all_that_is_said_about_it(engine: str) -> None
 
 
 @ENGINES
+def test_a_moment_that_a_change_replaces_makes_nothing_old(engine: str) -> None:
+    kb = opened(
+        """@keep about Session by lastSeen 1 d .
+        Session(s1) . lastSeen(s1, "2026-01-01T12:00:00Z"^^xsd:dateTime) . alarm(s1, x) .
+        Session(s2) . lastSeen(s2, "2026-01-01T12:00:00Z"^^xsd:dateTime) . alarm(s2, x) .""",
+        engine,
+    )
+    with kb.change() as c:
+        c.tick(at(2 * 24 * 60))
+        c.remove_facts('lastSeen(s1, "2026-01-01T12:00:00Z"^^xsd:dateTime) .')
+        c.add_facts('lastSeen(s1, "2026-01-03T12:00:00Z"^^xsd:dateTime) .')
+    assert not [warning for warning in c.report.warnings if warning.code == "W031"]
+    assert shown(kb, "alarm", "Session") == {"alarm(s1, x)", "Session(s1)"}
+    assert kb.verify("reference").ok
+
+
+@ENGINES
 def test_a_fact_without_a_time_goes_after_it_was_last_stated(engine: str) -> None:
     kb = opened(
         "@keep status 10 min since stated . status(a, up) . status(b, up) . up(X) :- status(X, up) .", engine
@@ -422,6 +439,21 @@ def test_the_clock_of_the_system_ticks_when_a_fact_must_go(
     assert kb.now == clock[0]
     clock[0] += timedelta(seconds=1)
     assert kb.tick_when_due() is None
+
+
+def test_a_tick_that_another_change_was_quicker_with_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [START]
+    monkeypatch.setattr("zodiacedge.kb.knowledge_base.system_time", lambda: clock[0])
+    kb = ze.open(clock="system")
+    with kb.change() as c:
+        c.add_rules("@time e 1 . @keep e 5 min .")
+        c.add_facts([(START,)], "e")
+    due = kb._next_due()
+    clock[0] = at(7)
+    kb.tick(at(8))
+    monkeypatch.setattr(kb, "_next_due", lambda: due)
+    assert kb.tick_when_due() is None
+    assert kb.now == at(8)
 
 
 def test_what_is_too_old_and_stays_is_not_due_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

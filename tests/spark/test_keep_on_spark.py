@@ -10,9 +10,11 @@ import pytest
 import zodiacedge as ze
 from kb.test_keep import OBSERVATIONS, at, observation
 from zodiacedge.engine.api import Settings
+from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
@@ -77,6 +79,19 @@ def test_late_facts_of_frames_are_not_taken(engine: str, spark: SparkEngine) -> 
         c.add_facts(frame, "reading", s=ze.iri("{s}"), t=...)
     assert {message.split()[0] for message in late(c.report)} == {"1"}
     assert names(kb, "heard") == {"b"}
+
+
+def test_more_facts_are_forgotten_than_the_driver_may_hold(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    kb = KnowledgeBase(make_engine(Options(driver_rows=40)), Settings())
+    with kb.change() as c:
+        c.add_rules(PROGRAM)
+        c.tick(at(0))
+        c.add_facts([(ze.iri(f"s{n}"), at(0)) for n in range(100)], "reading")
+        c.add_facts([(ze.iri("last"), at(8))], "reading")
+    kb.tick(at(15))
+    assert names(kb, "heard") == {"last"}
 
 
 def names(kb: ze.KnowledgeBase, predicate: str) -> set[str]:

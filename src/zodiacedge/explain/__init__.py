@@ -10,6 +10,7 @@ naming          names for anonymous variables, and values for variables
 instances       instances of rules whose head is a given fact
 closure         paths of edges that prove a fact of a transitive relation
 linear_closure  shortest paths that prove a fact of a relation of paths
+look_ahead      patterns of the facts that proofs may need, to fetch them together
 search          the search for proofs of least height
 premises        the premises of a step, with values filled in
 why_not         the search for what a rule lacks

@@ -184,7 +184,15 @@ class KnowledgeBase:
         with self._locked_state():
             due = self._next_due()
         present = system_time()
-        return None if due is None or due > present else self.tick(present)
+        if due is None or due > present:
+            return None
+        try:
+            return self.tick(present)
+        except UsageProblem:
+            if (self.now or present) <= present:
+                raise
+            # A change of another thread has ticked meanwhile, and did what was due.
+            return None
 
     def _next_due(self) -> datetime | None:
         state, now = self._state, self._clock()

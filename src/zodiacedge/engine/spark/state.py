@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine import state_compare
@@ -243,7 +244,11 @@ class SparkState(SparkVersion):
             body = (pattern, Comparison(columns[position - 1], "<", date_time(moment)))
         rows = self.answer(Query(columns, body), Settings()).rows
         found = [ground(replace(pattern, args=(*row, *pattern.args[len(columns) :]))) for row in rows]
-        return self.lookups(Settings()).explicit_among(found)
+        lookups = self.lookups(Settings())
+        # In pieces: the driver holds the rows of one, which other facts may share a key with.
+        most = max(1, self.workspace.options.driver_rows // 4)
+        pieces = (found[start : start + most] for start in range(0, len(found), most))
+        return list(chain.from_iterable(lookups.explicit_among(piece) for piece in pieces))
 
     def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> SparkBatch:
         """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""

@@ -162,10 +162,11 @@ class Agent:
             # Noted now and then only: a file is written for it.
             if name not in needed or abs(now - needed[name]) > self.options.hold_off / 10:
                 needed[name] = now
-        # A clock that was set back must not make a hold-off endless.
-        hold_off = self.options.hold_off
-        for name in [n for n, at in needed.items() if n not in asked and not 0 <= now - at <= hold_off]:
-            del needed[name]
+        for name in needed.keys() - asked:
+            # A clock that was set back must not make a hold-off endless.
+            needed[name] = min(needed[name], now)
+            if now - needed[name] > self.options.hold_off:
+                del needed[name]
         if needed != before:
             self.memory.save()
 

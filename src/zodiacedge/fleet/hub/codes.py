@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.fleet.clock import now
 from zodiacedge.fleet.identity import hashed, make_code, proof
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LASTS = timedelta(days=1)
+
+
+class Spent(NamedTuple):
+    """A code that a device used: the groups of the device, and whether it had used the code before."""
+
+    groups: list[str]
+    again: bool
 
 
 class Codes:
@@ -31,8 +38,8 @@ class Codes:
         write_file(self._folder / f"{device_name(name)}.json", json.dumps(document).encode())
         return code
 
-    def spend(self, name: str, key: str, given: str) -> list[str] | None:
-        """Use up the code of a device if it proves to have it; return its groups, None if it does not.
+    def spend(self, name: str, key: str, given: str) -> Spent | None:
+        """Use up the code of a device if it proves to have it; return None if it does not.
 
         The key that spent a code may do so again: the answer may have been lost on the way.
         """
@@ -46,7 +53,8 @@ class Codes:
             return None
         if not hmac.compare_digest(proof(document["hash"], name, key), given):
             return None
+        again = "key" in document
         if document.setdefault("key", key) != key:
             return None
         write_file(path, json.dumps(document).encode())
-        return [str(group) for group in document["groups"]]
+        return Spent([str(group) for group in document["groups"]], again)

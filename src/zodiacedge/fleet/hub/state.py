@@ -125,18 +125,19 @@ class HubState:
         fields = Fields(document)
         name, key, given = device_name(fields.text("name")), fields.digest("key"), fields.text("proof")
         with self._lock:
-            groups = self.codes.spend(name, key, given)
-            if groups is None:
+            spent = self.codes.spend(name, key, given)
+            if spent is None:
                 raise refusal(f"{name} has no code that enrols it", "make one: zodiac enrol HUB NAME")
             before = self.kb.matching("?- key(D, K) .", D=name)
-            # Somebody who repeats an enrolment must not start the numbers of its statuses again.
-            if _fact("key", name, key) in before:
+            # A repeated enrolment must not start the numbers of statuses again; a new code does, for a device
+            # that lost its own.
+            if spent.again and _fact("key", name, key) in before:
                 return self.repository.root()
             known = before | self.kb.matching("?- sequence(D, N) .", D=name)
             with self.kb.change(f"enrol {name}") as change:
                 change.remove_facts(sorted(known, key=str))
                 change.add_facts([_fact("device", name), _fact("key", name, key), _fact("sequence", name, 0)])
-                change.add_facts([_fact("group", name, group) for group in groups])
+                change.add_facts([_fact("group", name, group) for group in spent.groups])
             self._dirty.add(name)
             self._sign()
         return self.repository.root()

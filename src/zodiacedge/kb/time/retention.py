@@ -240,7 +240,13 @@ class _Forgetting:
         bound = self._now - kept
         is_member = Atom(RDF_TYPE, (_SUBJECT, IRI(about.name)))
         is_old = (Atom(about.by, (_SUBJECT, _MOMENT)), Comparison(_MOMENT, "<", date_time(bound)))
-        old = self._subjects(is_member, *is_old)
+        # A moment that the change replaces makes nothing old.
+        moments = self._state.answer(Query((_SUBJECT, _MOMENT), (is_member, *is_old)), self._settings).rows
+        removed = {fact.args for fact in self._change.remove_facts if fact.predicate == (about.by, 2)}
+        for batch in self._change.unloaded:
+            if (about.by, 2) in batch.predicates():
+                removed.update(fact.args for fact in batch.facts(about.by))
+        old = {row[0] for row in moments if tuple(row) not in removed}
         candidates = {fact.args[0] for fact in self._coming(about.by, 2) if _is_older(fact, 2, bound)}
         for batch in self._loaded:
             if (about.by, 2) in batch.predicates():
