@@ -40,7 +40,6 @@ def run(name: str, folder: Path, base: str, code: str, at: int) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     children = []
     for line in sys.stdin:
         name, folder, base, code, at = line.split()
@@ -53,11 +52,10 @@ def main() -> None:
         children.append(child)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()
+    # Until they are waited for, children that ended keep their ids: no other process is killed.
     for child in children:
-        try:
-            os.kill(child, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":

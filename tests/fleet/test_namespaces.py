@@ -89,7 +89,9 @@ class Agents:
         until(lambda: not self.runs(name))
 
     def runs(self, name: str) -> bool:
-        return Path(f"/proc/{self.ids[name]}").exists()
+        # An agent that ended is a zombie until the script ends, so that no other process gets its id.
+        status = Path(f"/proc/{self.ids[name]}/stat").read_text("utf-8")
+        return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def link(name: str, state: str) -> None:
