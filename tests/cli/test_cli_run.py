@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from zodiacedge.cli import rule_files
+from zodiacedge.graph import HyperGraph
+from zodiacedge.language import canonical, checks
+from zodiacedge.language.checks import safe_variables
 from zodiacedge_bench.workloads.paper import ds2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from cli.conftest import Done
+    from zodiacedge.errors import Diagnostic
+    from zodiacedge.language.ast import Rule
+    from zodiacedge.language.checks import Host
 
     Zodiac = Callable[..., Done]
     Save = Callable[[str, str], Path]
@@ -52,6 +60,49 @@ def farm(save: Save) -> None:
 
 def without_seconds(text: str) -> str:
     return re.sub(r"[0-9]+\.[0-9]{3} s$", "0.000 s", text, flags=re.MULTILINE)
+
+
+@pytest.mark.usefixtures("farm")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "farm.rules", "--facts", "reading.csv"),
+        ("init", "farm.zodiac", "--rules", "farm.rules", "--facts", "reading.csv"),
+        ("check", "farm.rules", "--facts", "reading.csv"),
+        ("plan", "farm.rules", "--facts", "reading.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_rules_are_read_checked_and_made_a_graph_once(
+    zodiac: Zodiac, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    done: Counter[str] = Counter()
+
+    def counting(owner: object, name: str) -> None:
+        function = getattr(owner, name)
+
+        def counted(*args: object) -> object:
+            done[name] += 1
+            return function(*args)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    def checked(rule: Rule, host: Host) -> Iterator[Diagnostic]:
+        done[f"check {rule.label}"] += 1
+        return safe_variables(rule, host)
+
+    def built(graph: HyperGraph, added: Mapping[str, Rule], removed: Iterable[str] = ()) -> object:
+        done["update"] += bool(added)
+        return update(graph, added, removed)
+
+    update = HyperGraph.update
+    monkeypatch.setattr(HyperGraph, "update", built)
+    monkeypatch.setattr(checks, "RULE_CHECKS", (checked, *checks.RULE_CHECKS[1:]))
+    counting(rule_files, "read_program")
+    counting(canonical, "least_text")
+    assert zodiac(*command).code == 0
+    assert done.pop("least_text") == 3
+    assert done == dict.fromkeys(("read_program", "check near", "check hot", "check alarm", "update"), 1)
 
 
 @pytest.mark.usefixtures("farm")

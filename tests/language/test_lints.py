@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.rule_files import check_rules, parse_rules
 from zodiacedge.graph import HyperGraph
 from zodiacedge.kb.warnings import endless_values
 from zodiacedge.language.ast import Predicate
@@ -217,4 +217,4 @@ def test_there_are_programs() -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_programs_of_the_project_have_no_warnings(path: Path) -> None:
-    assert [d.render() for d in read_rules([str(path)]).findings] == []
+    assert [d.render() for d in check_rules(parse_rules([str(path)])).findings] == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.rule_files import check_rules, parse_rules
 from zodiacedge.io import read_all
 from zodiacedge.language.ast import Fact
 from zodiacedge_bench.generate import command
@@ -47,7 +47,7 @@ def test_the_folder_holds_the_data_and_its_rules(tmp_path: Path, form: str, args
     assert sorted([*document["files"], *document["rules"], "predicates.json"]) == sorted(
         path.name for path in tmp_path.iterdir()
     )
-    assert len(read_rules([str(tmp_path)]).program.rules) == rules
+    assert len(check_rules(parse_rules([str(tmp_path)])).program.rules) == rules
 
 
 def test_a_person_is_told_what_to_do_next(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import clingo
 import pytest
 
-from zodiacedge.cli.rule_files import read_rules
+from zodiacedge.cli.rule_files import check_rules, parse_rules
 from zodiacedge.language.ast import Atom, Fact, Variable, fact
 from zodiacedge.opening import open_kb
 from zodiacedge.terms import IRI, string
@@ -309,13 +309,15 @@ def test_entities_are_strings_or_iris() -> None:
 
 
 def test_the_rules_are_128_and_sound() -> None:
-    reading = read_rules([str(RULES)])
+    reading = check_rules(parse_rules([str(RULES)]))
     assert [finding for finding in reading.findings if finding.severity == "error"] == []
     assert [rule.label for rule in reading.program.rules] == [f"r{n}" for n in range(1, 129)]
 
 
 def test_the_rules_that_come_and_go_are_those_of_the_bench() -> None:
-    heads = {rule.label: rule.head.predicate.name for rule in read_rules([str(RULES)]).program.rules}
+    heads = {
+        rule.label: rule.head.predicate.name for rule in check_rules(parse_rules([str(RULES)])).program.rules
+    }
     about = {"Publication", "Work", "name", "researchInterest"}
     assert {label for label, head in heads.items() if head in about} == set(lubm.PUBLICATION_RULES)
     assert list(heads)[-8:] == list(lubm.LAST_RULES)
@@ -328,7 +330,7 @@ def test_the_rules_give_the_right_numbers(*, iris: bool) -> None:
 
 def test_clingo_finds_as_many_facts_for_a_whole_university() -> None:
     control = clingo.Control(["--warn=none"])
-    for rule in read_rules([str(RULES)]).program.rules:
+    for rule in check_rules(parse_rules([str(RULES)])).program.rules:
         atoms = [rule.head, *(c for c in rule.body if isinstance(c, Atom))]
         assert len(atoms) == len(rule.body) + 1
         head, *body = map(as_asp, atoms)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.cli.console import Console
+    from zodiacedge.cli.rule_files import CheckedProgram
     from zodiacedge.cli.standard_input import Source
     from zodiacedge.engine.api import Progress
     from zodiacedge.engine.limits import Limits
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.report import ChangeReport
     from zodiacedge.kb.transaction import Transaction
-    from zodiacedge.language.ast import Predicate, Program
+    from zodiacedge.language.ast import Predicate
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 
@@ -84,11 +85,11 @@ def changing(
 
 
 def fill(
-    console: Console, kb: KnowledgeBase, program: Program, data: DataOptions, message: str = ""
+    console: Console, kb: KnowledgeBase, checked: CheckedProgram, data: DataOptions, message: str = ""
 ) -> Transaction:
-    """Commit a program and files of facts as one change."""
+    """Commit a checked program and files of facts as one change."""
     with kb.change(message) as change:
-        change.add_program(program)
+        change.add_program(checked.program, checked.rules)
         read_files(console, change.load, data.files, data)
     return change
 

@@ -75,7 +75,7 @@ def open_source(
             kb = evaluated(console, checked, data, on)
         else:
             console.findings(abbreviated(finding, prefixes) for finding in checked.findings)
-        graph = kb.graph() if kb else checked.graph
+        graph = kb.graph() if kb else checked.rules.graph
         # In the order of the files, not of the graph.
         keys = sorted(graph.homes, key=lambda key: graph.rules.shapes[key].serial)
         yield ProgramSource(tuple(graph.rule(key) for key in keys), graph, prefixes, kb)
@@ -108,5 +108,5 @@ def evaluated(
     """Return a knowledge base in memory with a program and its data, and show the warnings of both."""
     kb = in_memory(console, on, strict=data.strict, limits=limits)
     with console.progress():
-        fill(console, kb, checked.program, data)
+        fill(console, kb, checked, data)
     return kb

@@ -19,8 +19,8 @@ from zodiacedge.store.layout import MARKER
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from zodiacedge.graph import HyperGraph
     from zodiacedge.kb.diagnose import LoadedFacts
+    from zodiacedge.kb.rule_base import CheckedRules
     from zodiacedge.language.ast import Atom, Rule
 
 EXTENSION = ".rules"
@@ -35,13 +35,21 @@ class TextFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedProgram:
-    """The program of rule files: rules, facts, prefixes, with diagnostics and graph."""
+class ParsedProgram:
+    """The program of rule files: rules, facts and prefixes, with the findings of the parser."""
 
     files: tuple[TextFile, ...]
     program: Program
     findings: tuple[Diagnostic, ...]
-    graph: HyperGraph
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProgram:
+    """The program of rule files with all diagnostics, and its rules without an error."""
+
+    program: Program
+    findings: tuple[Diagnostic, ...]
+    rules: CheckedRules
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -64,13 +72,9 @@ def text_files(paths: Iterable[str], extension: str = EXTENSION) -> tuple[TextFi
     )
 
 
-def read_rules(paths: Iterable[str]) -> CheckedProgram:
-    """Read and check rule files as one program: syntax, checks and stratification."""
-    return check_rules(text_files(paths))
-
-
-def check_rules(files: tuple[TextFile, ...], data: LoadedFacts | None = None) -> CheckedProgram:
-    """Check files as one program, alone or with the data that it will run on."""
+def parse_rules(paths: Iterable[str]) -> ParsedProgram:
+    """Read and parse rule files as one program."""
+    files = text_files(paths)
     rules: list[Rule] = []
     facts: list[Atom] = []
     prefixes: dict[str, str] = {}
@@ -81,16 +85,20 @@ def check_rules(files: tuple[TextFile, ...], data: LoadedFacts | None = None) ->
         facts += program.facts
         prefixes |= dict(program.prefixes)
         findings += diagnostics
-    merged = Program(tuple(rules), tuple(facts), tuple(prefixes.items()))
-    findings, graph = diagnose(merged, findings, data)
-    order = {file.name: n for n, file in enumerate(files)}
+    return ParsedProgram(files, Program(tuple(rules), tuple(facts), tuple(prefixes.items())), tuple(findings))
+
+
+def check_rules(parsed: ParsedProgram, data: LoadedFacts | None = None) -> CheckedProgram:
+    """Check a program, alone or with the data that it will run on: rules, facts and stratification."""
+    findings, rules = diagnose(parsed.program, parsed.findings, data)
+    order = {file.name: n for n, file in enumerate(parsed.files)}
     findings.sort(key=lambda d: (order.get(d.span.source.name, -1), d.span.start) if d.span else (-1, 0))
-    return CheckedProgram(files, merged, tuple(audible(findings, rules)), graph)
+    return CheckedProgram(parsed.program, tuple(audible(findings, parsed.program.rules)), rules)
 
 
 def sound_rules(paths: Iterable[str]) -> CheckedProgram:
     """Read and check rule files as one program, or raise with all diagnostics if it has an error."""
-    checked = read_rules(paths)
+    checked = check_rules(parse_rules(paths))
     if checked.errors:
         raise CheckProblem(checked.findings)
     return checked

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic, nearest
-from zodiacedge.kb.rule_base import RuleBase, names_in
+from zodiacedge.kb.rule_base import NOTHING_CHECKED, CheckedRules, RuleBase, names_in
 from zodiacedge.kb.time.clock import times_after, times_in
 from zodiacedge.kb.time.rule_forms import RuleForms
 from zodiacedge.kb.warnings import endless_values, namesakes_of_rules
@@ -83,6 +83,8 @@ class Change:
     """Whether the checks of packs that come must hold."""
     tick: datetime | None = None
     """The time that the clock moves to."""
+    checked_rules: CheckedRules = field(default=NOTHING_CHECKED, compare=False)
+    """Those of the rules to insert that were checked already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,11 @@ def plan_rule_delta(
     resolved: dict[str, Rule] = {}
     relabelled: dict[str, Rule] = {}
     kept: set[str] = set()
-    windows = RuleForms(cache(partial(times_after, fact_delta)), by_rows=state.keeps_windows)
+    windows = RuleForms(
+        cache(partial(times_after, fact_delta)),
+        by_rows=state.keeps_windows,
+        known=change.checked_rules.keyed,
+    )
     of_before = RuleForms(cache(partial(times_in, state)), by_rows=state.keeps_windows)
     hidden: dict[str, Rule] = {}
     base = BaseChange(program.packs, program.rules)
@@ -170,8 +176,8 @@ def plan_rule_delta(
         # A load's warning may be the reason: a table that was read as one column has another arity.
         raise CheckProblem([*errors, *change.warnings])
     resolved |= {key: rule for key, rule in hidden.items() if key not in program.rules}
-    after = _changed(program, resolved, relabelled, removed, packs)
-    diagnostics += lint(added.values())
+    after = _changed(program, {**resolved, **relabelled}, removed, packs, change.checked_rules)
+    diagnostics += _lints(added.values(), change.checked_rules)
     diagnostics += endless_values(resolved, after.graph)
     diagnostics += namesakes_of_rules(after, inserted - known, state, added)
     return RuleDelta(
@@ -195,15 +201,20 @@ def _has_only_facts(change: Change) -> bool:
 
 def _changed(
     program: RuleBase,
-    resolved: Mapping[str, Rule],
-    relabelled: Mapping[str, Rule],
+    added: Mapping[str, Rule],
     removed: Collection[str],
     packs: PacksDelta,
+    checked: CheckedRules,
 ) -> RuleBase:
     """Return the rules and the packs that are in force after a change."""
-    gone = (*removed, *_orphans(program, removed, resolved))
-    after = program.changed({**resolved, **relabelled}, gone)
+    gone = (*removed, *_orphans(program, removed, added))
+    after = program.changed(added, gone, checked)
     return replace(after, packs=program.packs.changed(packs)) if packs else after
+
+
+def _lints(added: Iterable[Rule], checked: CheckedRules) -> Iterator[Diagnostic]:
+    yield from checked.warnings
+    yield from lint(rule for rule in added if rule not in checked.keyed)
 
 
 def _orphans(program: RuleBase, removed: Collection[str], added: Mapping[str, Rule]) -> Iterator[str]:
@@ -286,6 +297,7 @@ def _subject(program: RuleBase, delta: _Delta, state: State, host: Host) -> Subj
         distinct=True,
         accepted=change.accepted,
         times=delta.times,
+        checked=change.checked_rules.keyed,
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import StratificationProblem
 from zodiacedge.graph import HyperGraph
+from zodiacedge.kb.rule_base import CheckedRules
 from zodiacedge.kb.warnings import endless_values, mistaken_constants, names_without_facts
-from zodiacedge.language.canonical import rule_key
-from zodiacedge.language.checks import Subject, check
+from zodiacedge.language.canonical import keyed
+from zodiacedge.language.checks import Host, Subject, check_each, check_together
 from zodiacedge.language.lint.lints import lint
-from zodiacedge.language.safety import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -29,10 +30,10 @@ class LoadedFacts(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """Findings about a program, not in the order of the text, and the graph of the rules without an error."""
+    """Findings about a program, not in the order of the text, and its rules without an error."""
 
     findings: list[Diagnostic]
-    graph: HyperGraph
+    rules: CheckedRules
 
 
 def diagnose(program: Program, parsed: Iterable[Diagnostic], data: LoadedFacts | None = None) -> Diagnosis:
@@ -44,9 +45,13 @@ def diagnose(program: Program, parsed: Iterable[Diagnostic], data: LoadedFacts |
         data: The facts that the program will run on, if they are known.
     """
     rules = program.rules
-    findings = [*parsed, *check(Subject(rules, program.facts, data.predicates if data else ()))]
+    key_of = cache(keyed)
+    of_each = check_each(rules, Host())
+    subject = Subject(rules, program.facts, data.predicates if data else (), keyed=key_of)
+    findings = [*parsed, *of_each, *check_together(subject)]
     sound = tuple(_sound(rules, findings))
-    findings += lint(sound)
+    lints = list(lint(sound))
+    findings += lints
     if data:
         findings += mistaken_constants((conjunct for rule in rules for conjunct in rule.body), data.holds)
     predicates = {atom.predicate for atom in program.facts}.union(data.predicates if data else ())
@@ -57,14 +62,15 @@ def diagnose(program: Program, parsed: Iterable[Diagnostic], data: LoadedFacts |
         predicates.__contains__,
         lambda term: term in terms or (data is not None and data.holds(term)),
     )
+    forms = {rule: key_of(rule) for rule in sound}
+    resolved = dict(forms.values())
     graph = HyperGraph()
     try:
-        resolved = {rule_key(rule): rule for rule in map(resolve, sound)}
         graph = HyperGraph.build(resolved)
         findings += endless_values(resolved, graph)
     except StratificationProblem as problem:
         findings += problem.diagnostics
-    return Diagnosis(findings, graph)
+    return Diagnosis(findings, CheckedRules(forms, (*of_each, *lints), graph))
 
 
 def _sound(rules: Iterable[Rule], findings: Iterable[Diagnostic]) -> Iterator[Rule]:

@@ -18,8 +18,30 @@ from zodiacedge.util.cow_dict import CowDict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from zodiacedge.errors import Diagnostic
     from zodiacedge.language.ast import Atom, Rule
+    from zodiacedge.language.canonical import KeyedRule
     from zodiacedge.language.unify import Pattern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckedRules:
+    """Rules of a program that was checked before it is added, and what the change need not find out again."""
+
+    keyed: Mapping[Rule, KeyedRule] = field(default_factory=dict)
+    """The rules, each without an error by itself."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """The warnings about each rule by itself."""
+    graph: HyperGraph = field(default_factory=HyperGraph)
+
+    def graph_of(self, rules: Mapping[str, Rule]) -> HyperGraph:
+        """Return the graph of resolved rules; it is built unless they are these."""
+        shapes = self.graph.rules.shapes
+        same = shapes.keys() == rules.keys() and all(shapes[key].rule is rule for key, rule in rules.items())
+        return self.graph if same else HyperGraph.build(rules)
+
+
+NOTHING_CHECKED = CheckedRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +61,15 @@ class RuleBase:
     packs: Packs = field(default_factory=Packs)
     """The packs in force, which own rules; the other rules belong to the base program."""
 
-    def changed(self, added: Mapping[str, Rule], removed: Collection[str]) -> RuleBase:
+    def changed(
+        self, added: Mapping[str, Rule], removed: Collection[str], checked: CheckedRules = NOTHING_CHECKED
+    ) -> RuleBase:
         """Return the rule base with and without given rules (resolved); raise if it is not stratified.
 
-        An added rule whose key is there, and stays, replaces the label of the rule in force.
+        An added rule whose key is there, and stays, replaces the label of the rule in force. The graph of
+        rules that were checked is used if they are the first.
         """
-        graph, _ = self.graph.update(added, removed)
+        graph = self.graph.update(added, removed)[0] if self.rules else checked.graph_of(added)
         rules, labels, aggregated = self.rules.copy(), self.labels.copy(), self.aggregated.copy()
         mentions, defined = self.mentions.copy(), self.defined.copy()
         # Not `&` of the keys, which would visit all rules in force.

@@ -14,6 +14,7 @@ from zodiacedge.kb.answers import Answers
 from zodiacedge.kb.arguments import given_relation, given_text
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.diagnose import diagnose
+from zodiacedge.kb.rule_base import NOTHING_CHECKED, CheckedRules
 from zodiacedge.kb.time.clock import given_moment, system_time
 from zodiacedge.language.checks import text_order
 from zodiacedge.language.names import full_name
@@ -97,6 +98,7 @@ class Transaction:
         self._atoms: list[Atom] = []
         self._replace_labels: set[str] = set()
         self._sync_rules = False
+        self._checked_rules = NOTHING_CHECKED
         self._tick: datetime | None = None
         self._prefixes: dict[str, str] = kb.prefixes
         self._report: ChangeReport | None = None
@@ -163,6 +165,7 @@ class Transaction:
             replace_labels=frozenset(self._replace_labels),
             sync_rules=self._sync_rules,
             tick=self._tick,
+            checked_rules=self._checked_rules,
         )
 
     def tick(self, moment: datetime | str | None = None) -> None:
@@ -193,9 +196,11 @@ class Transaction:
         self.add_rules(text, name)
         self._sync_rules = True
 
-    def add_program(self, program: Program) -> None:
-        """Add the rules, facts and prefixes of a parsed program."""
+    def add_program(self, program: Program, checked: CheckedRules = NOTHING_CHECKED) -> None:
+        """Add the rules, facts and prefixes of a parsed program, whose rules may have been checked."""
         self._refuse_if_committed()
+        if checked.keyed:
+            self._checked_rules = checked
         self._prefixes |= dict(program.prefixes)
         self._add_facts_of(program)
         self._add_rules += program.rules

@@ -7,7 +7,7 @@ text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.errors import CheckProblem, Diagnostic
 from zodiacedge.language.ast import (
@@ -26,12 +26,26 @@ from zodiacedge.language.ast import (
     variables,
 )
 from zodiacedge.language.labelling import TooSymmetric, least_text
+from zodiacedge.language.safety import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # A flattened conjunct: words and variables.
 _Flat = tuple["str | Variable", ...]
+
+
+class KeyedRule(NamedTuple):
+    """The key of a rule, and its resolved form."""
+
+    key: str
+    resolved: Rule
+
+
+def keyed(rule: Rule) -> KeyedRule:
+    """Return the key and the resolved form of a checked rule; raise CheckProblem as `rule_key` does."""
+    resolved = resolve(rule)
+    return KeyedRule(rule_key(resolved), resolved)
 
 
 def rule_key(rule: Rule) -> str:

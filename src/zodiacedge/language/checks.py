@@ -29,10 +29,10 @@ from zodiacedge.language.ast import (
     operands,
     variables,
 )
-from zodiacedge.language.canonical import rule_key
+from zodiacedge.language.canonical import KeyedRule, keyed
 from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.printer import format_argument, format_predicate
-from zodiacedge.language.safety import Analysis, analyse, resolve
+from zodiacedge.language.safety import Analysis, analyse
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
 from zodiacedge.language.vocabulary import (
@@ -79,6 +79,10 @@ class Subject:
     accepted: bool = False
     times: Callable[[], Mapping[str, int]] | None = None
     """Returns the argument that is the time of each predicate; those of the facts if not given."""
+    keyed: Callable[[Rule], KeyedRule] = keyed
+    """Returns the key of a rule; one that remembers keys saves computing them again."""
+    checked: Collection[Rule] = ()
+    """Rules that were checked by themselves, but for what the host registered."""
 
     @property
     def together(self) -> tuple[Rule, ...]:
@@ -89,9 +93,21 @@ class Subject:
 def check(subject: Subject) -> list[Diagnostic]:
     """Return every finding about a program, in text order."""
     checks = RULE_CHECKS if subject.accepted else (*RULE_CHECKS, *TEXT_CHECKS)
-    findings = [d for rule in subject.rules for run in checks for d in run(rule, subject.host)]
-    findings += [d for run in PROGRAM_CHECKS for d in run(subject)]
-    return sorted(findings, key=text_order)
+    findings: list[Diagnostic] = []
+    for rule in subject.rules:
+        of_rule = (known_functions,) if rule in subject.checked else checks
+        findings += [d for run in of_rule for d in run(rule, subject.host)]
+    return sorted(findings + check_together(subject), key=text_order)
+
+
+def check_each(rules: Iterable[Rule], host: Host) -> list[Diagnostic]:
+    """Return the findings about each rule by itself."""
+    return [d for rule in rules for run in (*RULE_CHECKS, *TEXT_CHECKS) for d in run(rule, host)]
+
+
+def check_together(subject: Subject) -> list[Diagnostic]:
+    """Return the findings about rules and facts as one program."""
+    return [d for run in PROGRAM_CHECKS for d in run(subject)]
 
 
 def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -> list[Diagnostic]:
@@ -99,7 +115,7 @@ def check_query(query: Query, host: Host, parameters: Iterable[Variable] = ()) -
     head = Atom("ans", query.columns, query.span)
     # The checks treat parameters as bound by an atom.
     rule = Rule(head, (Atom("given", tuple(parameters)), *query.body), span=query.span)
-    return [d for run in (*RULE_CHECKS, *TEXT_CHECKS) for d in run(rule, host)]
+    return check_each((rule,), host)
 
 
 def text_order(finding: Diagnostic) -> tuple[str, int]:
@@ -284,7 +300,7 @@ def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
     first: dict[str, Rule] = {}
     for rule in () if subject.distinct else subject.rules:
         try:
-            key = rule_key(resolve(rule))
+            key, _ = subject.keyed(rule)
         except CheckProblem as problem:
             yield from problem.diagnostics
             continue
@@ -302,7 +318,7 @@ def repeated_rules(subject: Subject) -> Iterator[Diagnostic]:
 
 def _same(rule: Rule, other: Rule) -> bool:
     try:
-        return rule_key(resolve(rule)) == rule_key(resolve(other))
+        return keyed(rule).key == keyed(other).key
     except CheckProblem:
         return False
 

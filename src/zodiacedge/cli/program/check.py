@@ -11,7 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.console import diagnostics_document
 from zodiacedge.cli.open_kb import in_memory, read_files
 from zodiacedge.cli.options import FILE, DataOptions, EngineOptions, data_options, ignore_option
-from zodiacedge.cli.rule_files import check_rules, read_rules
+from zodiacedge.cli.rule_files import check_rules, parse_rules
 from zodiacedge.cli.show import show_bad_lines
 from zodiacedge.errors import counted
 from zodiacedge.kb.diagnose import LoadedFacts
@@ -19,8 +19,8 @@ from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
-    from zodiacedge.cli.rule_files import CheckedProgram
     from zodiacedge.io import LoadReport
+    from zodiacedge.language.ast import Program
 
 
 @click.command("check")
@@ -43,29 +43,32 @@ def command(console: Console, rules: tuple[str, ...], data: DataOptions) -> None
       zodiac check farm.rules --facts readings.csv
       zodiac check farm.rules --ignore W020
     """
-    reading = read_rules(rules)
-    console.prefixes = {**DEFAULT_PREFIXES, **dict(reading.program.prefixes)}
+    parsed = parse_rules(rules)
+    program = parsed.program
+    console.prefixes = {**DEFAULT_PREFIXES, **dict(program.prefixes)}
     loads: list[LoadReport] = []
+    facts: LoadedFacts | None = None
     if data.files:
-        reading, load = _with_data(console, reading, data)
+        facts, load = _loaded(console, program, data)
         loads.append(load)
         show_bad_lines(console, loads)
-    findings = console.heard((*(warning for load in loads for warning in load.warnings), *reading.findings))
+    checked = check_rules(parsed, facts)
+    findings = console.heard((*(warning for load in loads for warning in load.warnings), *checked.findings))
     console.findings(findings)
-    errors = len(reading.errors)
+    errors = len(checked.errors)
     warnings = len(findings) - errors
     console.text(
-        f"{counted(len(reading.files), 'file')}, {counted(len(reading.program.rules), 'rule')}, "
-        f"{counted(len(reading.program.facts), 'fact')}: "
+        f"{counted(len(parsed.files), 'file')}, {counted(len(program.rules), 'rule')}, "
+        f"{counted(len(program.facts), 'fact')}: "
         f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
     if console.as_json:
         console.json(
             {
-                "files": [file.name for file in reading.files],
-                "rules": len(reading.program.rules),
-                "facts": len(reading.program.facts),
-                "hyper_nodes": len(reading.graph),
+                "files": [file.name for file in parsed.files],
+                "rules": len(program.rules),
+                "facts": len(program.facts),
+                "hyper_nodes": len(checked.rules.graph),
                 **diagnostics_document(findings),
                 **({"loads": [load.to_dict() for load in loads]} if loads else {}),
             }
@@ -74,15 +77,13 @@ def command(console: Console, rules: tuple[str, ...], data: DataOptions) -> None
         sys.exit(1)
 
 
-def _with_data(
-    console: Console, reading: CheckedProgram, data: DataOptions
-) -> tuple[CheckedProgram, LoadReport]:
-    """Return a program checked again with the data that it will run on, and the report of their load."""
+def _loaded(console: Console, program: Program, data: DataOptions) -> tuple[LoadedFacts, LoadReport]:
+    """Return the data that a program will run on, and the report of their load."""
     kb = in_memory(console, EngineOptions())
-    kb.add_prefixes(reading.program.prefixes)
+    kb.add_prefixes(program.prefixes)
     change = kb.change()
     with console.progress():
         read_files(console, change.load, data.files, data)
     [batch], [report] = change.collected().loaded, change.loads
     delta = kb.state.effective_delta(batch, kb.state.batch())
-    return check_rules(reading.files, LoadedFacts(batch.predicates(), delta.holds)), report
+    return LoadedFacts(batch.predicates(), delta.holds), report

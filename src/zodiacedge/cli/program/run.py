@@ -107,25 +107,25 @@ def command(  # noqa: PLR0913 - one argument per option
     """
     if not out and (form or what):
         raise click.UsageError("--format and --what describe an export: add --out DIR.")
-    program = sound_rules(rules).program
-    prefixes = dict(program.prefixes)
+    checked = sound_rules(rules)
+    prefixes = dict(checked.program.prefixes)
     console.prefixes = {**DEFAULT_PREFIXES, **prefixes}
     steps = read_sessions(sessions, prefixes)
     kb = in_memory(console, on, strict=data.strict, limits=limits)
     registry = kb.settings.registry
-    checked = _checked_queries(queries, prefixes, Host(tuple(registry.functions), tuple(registry.folds)))
+    asked = _checked_queries(queries, prefixes, Host(tuple(registry.functions), tuple(registry.folds)))
     check_questions(questions, prefixes)
     if out:
         check_folder(Path(out))
     with console.progress():
-        change = fill(console, kb, program, data)
+        change = fill(console, kb, checked, data)
     report = change.report
     unread: list[Diagnostic] = []
     if what != "all":
         rules_later = [rule for step in steps for rule in step.change.add_rules]
         bodies = [
             *(rule.body for rule in (*kb.rules, *rules_later)),
-            *(query.query.body for query in checked),
+            *(query.query.body for query in asked),
         ]
         atoms = (atom for body in bodies for atom in body_atoms(body))
         unread += unread_relations(loaded_tables(change), atoms, console.prefixes)
@@ -136,9 +136,7 @@ def command(  # noqa: PLR0913 - one argument per option
         console.beside = played.document
         console.fail(played.ended)
         sys.exit(1)
-    answers = [
-        (file.text, kb.query(query, limit=limit)) for file, query in zip(queries, checked, strict=True)
-    ]
+    answers = [(file.text, kb.query(query, limit=limit)) for file, query in zip(queries, asked, strict=True)]
     explanations = answered(kb, questions)
     if sessions:
         console.text()

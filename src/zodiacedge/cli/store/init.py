@@ -56,7 +56,7 @@ def command(
     Example:
       zodiac init farm.zodiac --rules farm.rules --facts readings.csv
     """
-    program = sound_rules(rules).program
+    checked = sound_rules(rules)
     location = location_of(store)
     if location.has(MARKER):
         check_store(location)
@@ -66,8 +66,8 @@ def command(
         if kb.version:
             # Another process was faster.
             raise already_a_store(store)
-        console.prefixes = {**console.prefixes, **dict(program.prefixes)}
-        change = fill(console, kb, program, data, commit.message or "made") if rules or data.files else None
+        console.prefixes = {**console.prefixes, **dict(checked.program.prefixes)}
+        change = fill(console, kb, checked, data, commit.message or "made") if rules or data.files else None
     warnings: list[Diagnostic] = []
     if change:
         unread = unread_by_rules(kb, loaded_tables(change))
