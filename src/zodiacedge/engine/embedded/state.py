@@ -17,7 +17,7 @@ from zodiacedge.engine.embedded.lookup import EmbeddedLookups
 from zodiacedge.engine.embedded.maintain.propagate import Propagation
 from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice, Policy
 from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
-from zodiacedge.engine.embedded.maintain.windows import Windows, next_windows, window_delta
+from zodiacedge.engine.embedded.maintain.windows import Windows, move_windows, next_windows
 from zodiacedge.engine.embedded.memory_use import memory_use
 from zodiacedge.engine.embedded.prepare import prepare
 from zodiacedge.engine.embedded.storage.database import Database
@@ -247,8 +247,8 @@ class EmbeddedState:
             readers = self.readers if graph is self.graph else {}
             new_graph = None if graph is self.graph else graph
             windows = next_windows(self.windows, self.store, rules, new_graph, fact_delta)
-            entering = window_delta(self.windows, windows, self.store)
-            work = Propagation(old, change, fact_delta, settings, strategy, readers, entering)
+            move = move_windows(self.windows, windows, self.store)
+            work = Propagation(old, change, fact_delta, settings, strategy, readers, move)
             draft = work.draft()
             if not windows.hold(self.store, windows.seen):
                 return EmbeddedUncommitted(self, work, draft, windows)

@@ -18,6 +18,7 @@ from zodiacedge.engine.embedded.evaluate.closure_kernels import reach
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.ingest.tables.tabular import read_nothing
 from zodiacedge.engine.embedded.kernels.jit import COMPILED, MEMORY, words
+from zodiacedge.engine.embedded.storage.arrangement import Arrangement, Run
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
@@ -161,6 +162,7 @@ def warm() -> None:
     dictionary.texts(np.zeros(1, np.int32))
     fingerprints(dictionary)
     _reclaim(dictionary)
+    _arrange()
 
 
 def _read_columns(dictionary: Dictionary) -> None:
@@ -178,6 +180,14 @@ def _reclaim(dictionary: Dictionary) -> None:
     dictionary.sweep(0, dictionary.begin_sweep())
     dictionary.end_marking()
     dictionary.trim()
+
+
+def _arrange() -> None:
+    one = np.zeros(1, np.int64)
+    run = Run.of(one, one, np.zeros(1, np.int32), np.ones(1, np.int32))
+    arrangement = Arrangement().changed(run).changed(run)
+    arrangement.weights(one)
+    arrangement.select(one, one + 1)
 
 
 def _use_tables() -> None:

@@ -21,6 +21,7 @@ from zodiacedge.engine.semantics.aggregates import NUMERIC_FOLDS, choose, fold
 from zodiacedge.engine.semantics.errors import NoValue
 from zodiacedge.engine.semantics.host_functions import fold_array
 from zodiacedge.language.printer import format_argument, format_term
+from zodiacedge.terms import order_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -141,7 +142,7 @@ def _folded(
         starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
         ends = np.append(starts[1:], len(terms))
     if step.op == "COUNT":
-        return _integers(dictionary, ends - starts)
+        return integers(dictionary, ends - starts)
     by_columns = _by_columns(dictionary, step, terms, starts, ends)
     if by_columns is not None:
         return by_columns
@@ -195,6 +196,11 @@ def _chosen(dictionary: Dictionary, step: Fold, terms: Ids, by: Ids, starts: Pos
     return chosen
 
 
+def first_of_ties(dictionary: Dictionary, step: Fold, terms: Sequence[int]) -> int:
+    """Return the term that a fold chooses of terms at the same moment or number."""
+    return (max if step.op == "ARGMAX" else min)(terms, key=lambda n: order_key(dictionary.decode(n)))
+
+
 def _by_columns(
     dictionary: Dictionary, step: Fold, terms: Ids, starts: Positions, ends: Positions
 ) -> Ids | None:
@@ -219,7 +225,7 @@ def _by_columns(
     if totals is None:
         return None
     if step.op == "SUM" and values is payloads:
-        return _integers(dictionary, totals.astype(np.int64))
+        return integers(dictionary, totals.astype(np.int64))
     rounded = totals.astype(np.float64)
     return _doubles(dictionary, rounded if step.op == "SUM" else rounded / (ends - starts))
 
@@ -243,7 +249,8 @@ def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
     return dictionary.encode_numbers(L.K_DOUBLE, distinct)[inverse]
 
 
-def _integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
+def integers(dictionary: Dictionary, values: NDArray[np.int64]) -> Ids:
+    """Return integers as terms."""
     if len(values) == 1:
         return dictionary.encode_integers(values)
     distinct, inverse = np.unique(values, return_inverse=True)
@@ -254,11 +261,14 @@ def _medians(dictionary: Dictionary, terms: Ids, values: Values, starts: Positio
     ordered = _by_value(dictionary, terms, values, starts, ends)
     sizes = ends - starts
     middle = starts + sizes // 2
-    upper = ordered[middle]
     even = np.flatnonzero(sizes % 2 == 0)
+    return medians(dictionary, ordered[middle], even, ordered[middle[even] - 1])
+
+
+def medians(dictionary: Dictionary, upper: Ids, even: Positions, lower: Ids) -> Ids:
+    """Return the median of each group: its middle term, or the mean of two where the group is even."""
     if len(even):
-        pairs = np.stack((ordered[middle[even] - 1], upper[even]), axis=1)
-        upper[even] = _means(dictionary, pairs)
+        upper[even] = _means(dictionary, np.stack((lower, upper[even]), axis=1))
     return upper
 
 

@@ -12,6 +12,7 @@ patch_segment     an old segment patched to a recomputed one
 merge_split       segments of nodes that merge, split or lose rules
 strategy          maintain or recompute, and when to give up: the elastic choice
 windows           the moments that enter and leave windows as the clock moves
+windowed_rows     the rows that enter and leave a window, found once for all nodes that read them
 transition        the old version, the next rules and the result of a change
 propagate         a whole change, node by node in topological order
 """

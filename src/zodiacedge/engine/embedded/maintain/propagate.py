@@ -21,8 +21,10 @@ from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.shapes.closure import maintain_closure
 from zodiacedge.engine.embedded.maintain.shapes.equivalence import maintain_equivalence
 from zodiacedge.engine.embedded.maintain.shapes.projection import is_quickly_maintained, maintain_projection
+from zodiacedge.engine.embedded.maintain.shapes.windowed import is_counted, maintain_windowed
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
 from zodiacedge.engine.embedded.maintain.transition import NextVersion
+from zodiacedge.engine.embedded.maintain.windowed_rows import WindowedRows
 from zodiacedge.engine.embedded.storage.database import WINDOWS
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import SegmentDifference
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.merge_split import Successor
     from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice
     from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
-    from zodiacedge.engine.embedded.maintain.windows import WindowDelta
+    from zodiacedge.engine.embedded.maintain.windows import WindowMove
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Argument, Rule
@@ -64,7 +66,7 @@ class Propagation:
         settings: Settings,
         strategy: ElasticChoice,
         readers: dict[Relation, tuple[int, ...]],
-        windows: WindowDelta | None = None,
+        windows: WindowMove,
     ) -> None:
         """Start from a version.
 
@@ -75,7 +77,7 @@ class Propagation:
             settings: Limits, functions and progress.
             strategy: Decides which nodes are maintained and which are recomputed.
             readers: The nodes of the next version's graph that read a relation, as far as they are known.
-            windows: The moments that enter and leave windows.
+            windows: How the windows around the clock move.
         """
         self._old, self.change = old, change
         self._fact_delta = fact_delta
@@ -105,6 +107,7 @@ class Propagation:
     def _propagate(self, draft: Draft, watch: _Watch) -> None:
         nodes, rules = self.change.graph.nodes, self.change.rules
         self._change_explicit(draft)
+        self._windowed = WindowedRows(draft, self._windows)
         inheritance = Inheritance(draft, self._old.store, self._old.graph, rules)
         waiting = [] if self.change.graph is self._old.graph else self._form_nodes(inheritance)
         if not self.change.same_functions:
@@ -138,7 +141,7 @@ class Propagation:
             if relation in fact_delta.inserted:
                 overlay.add(fact_delta.inserted[relation])
         draft.settle(explicit)
-        if self._windows:
+        if len(self._windows.inserted) or len(self._windows.deleted):
             overlay = draft.overlay(self._old.store.windows, WINDOWS)
             overlay.remove(self._windows.deleted)
             overlay.add(self._windows.inserted)
@@ -211,6 +214,9 @@ class Propagation:
         grown, why = (
             (None, "") if before is None else self._maintained(inheritance, node_rules, before, successor)
         )
+        if before is not None and before.arrangements:
+            # Without a part in this change they are no longer those of the bindings.
+            draft.arranged(before)
         estimate = before.seconds if before is not None else 0.0
         if before is not None and grown is not None:
             self.next.facts += grown
@@ -252,6 +258,15 @@ class Propagation:
             return None, "bindings were dropped"
         if successor and self._old.graph is None:
             return None, ""
+        shape = (
+            node_rules.windowed if successor is None and policy.strategy in {"choose", "maintain"} else None
+        )
+        small = policy.strategy != "choose"
+        if shape and is_counted(shape, before, self._windowed, small=small):
+            grown = maintain_windowed(draft, node_rules, before, shape, self._windowed)
+            if grown is not None:
+                return grown, ""
+            draft.revert(before)
         may_be_quick = successor is None and policy.modules and policy.strategy == "choose"
         if may_be_quick and is_quickly_maintained(draft, node_rules, before):
             return maintain_projection(draft, node_rules, before), ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.evaluate.modules import Module
     from zodiacedge.engine.embedded.maintain.delta_query import AssembledQuery
+    from zodiacedge.engine.embedded.maintain.shapes.windowed import WindowedShape
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
     from zodiacedge.language.ast import Argument, Conjunct
@@ -55,6 +56,18 @@ class NodeRules:
     def module(self) -> Module | None:
         """The module of the rules, if they have one."""
         return recognise(tuple(self.rules.values()))
+
+    @cached_property
+    def windowed(self) -> WindowedShape | None:
+        """The shape of a rule that reads windows, if its bindings can be counted."""
+        # That module builds on this one.
+        from zodiacedge.engine.embedded.maintain.shapes.windowed import windowed_shape  # noqa: PLC0415 - as said
+
+        return None if self.recursive else windowed_shape(self.rules)
+
+    def count_no_windows(self) -> None:
+        """Maintain the node without counting from now on: its values have no order of one kind."""
+        self.windowed = None
 
     @cached_property
     def typed(self) -> bool:
@@ -172,7 +185,7 @@ class NodeRules:
         rule = self.rules[key]
         return self.delta_query(
             ("heads", key, position),
-            lambda: self._of_rule(key, rule.head.args, _with_delta(rule.body, position), position),
+            lambda: self._of_rule(key, rule.head.args, with_delta(rule.body, position), position),
         )
 
     def head_columns(self, key: str) -> tuple[int, ...] | None:
@@ -197,7 +210,7 @@ class NodeRules:
         aggregate = self.aggregates[key]
         return self.delta_query(
             ("groups", key, position),
-            lambda: DeltaQuery(aggregate.groups, _with_delta(aggregate.body, position), position),
+            lambda: DeltaQuery(aggregate.groups, with_delta(aggregate.body, position), position),
         )
 
     def rows_of_groups(self, key: str) -> DeltaQuery:
@@ -296,7 +309,7 @@ def _outer(atom: Atom, body: tuple[Conjunct, ...]) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(a for a in atom.args if isinstance(a, Variable) and a in bound))
 
 
-def _with_delta(body: tuple[Conjunct, ...], position: int) -> tuple[Conjunct, ...]:
+def with_delta(body: tuple[Conjunct, ...], position: int) -> tuple[Conjunct, ...]:
     """Return a body with the delta rows at a position."""
     match body[position]:
         case Atom(args=args):

@@ -39,6 +39,7 @@ _ANY_WINDOW = Atom(WINDOW_RELATION, (Variable("moment"), Variable("window")))
 _EARLIEST, _LATEST = -(1 << 62), 1 << 62
 _Span = tuple[int, int]  # after, up to: microseconds
 _EMPTY: _Span = (0, 0)
+_NONE: Ids = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,19 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowDelta:
-    """The rows that a change inserts into the relation of windows and deletes from it."""
+class WindowMove:
+    """How a change moves the windows: the rows inserted into their relation, and those deleted from it."""
 
+    old: Windows
+    new: Windows
     inserted: Ids
     deleted: Ids
+    moments: Mapping[int, tuple[Ids, Ids]]
+    """By window: the moments known to the old version that enter it, and those that leave it."""
+
+    def known(self, number: int) -> tuple[Ids, Ids]:
+        """Return the moments known to the old version that enter a window, and those that leave it."""
+        return self.moments.get(number, (_NONE, _NONE))
 
 
 def next_windows(
@@ -136,31 +145,31 @@ def windows_of(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) ->
     return {store.terms.constant(term): Window.of(term) for term in terms if isinstance(term, Literal)}
 
 
-def window_delta(old: Windows, new: Windows, store: Database) -> WindowDelta | None:
-    """Return the rows that enter and leave windows between two versions, None if there are none."""
-    if not old.windows and not new.windows:
-        return None
+def move_windows(old: Windows, new: Windows, store: Database) -> WindowMove:
+    """Return how windows move between two versions."""
     moments = store.terms.moments
-    known: dict[tuple[int, int], Ids] = {}
-
-    def between(span: _Span) -> Ids:
-        if span not in known:
-            known[span] = moments.between(*span)
-        return known[span]
-
-    fresh, micros = moments.since(old.seen)
+    moved: dict[int, tuple[Ids, Ids]] = {}
     inserted: list[Ids] = []
     deleted: list[Ids] = []
-    for number in {**old.windows, **new.windows}:
+    known: dict[_Span, Ids] = {}
+
+    def between(spans: Iterable[_Span]) -> Ids:
+        pieces = []
+        for span in spans:
+            if span not in known:
+                known[span] = moments.between(*span)
+            pieces.append(known[span])
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else _NONE
+
+    windows = {**old.windows, **new.windows}
+    fresh, micros = moments.since(old.seen) if windows else (_NONE, _NONE)
+    for number in windows:
         before, after = old.span(number), new.span(number)
-        entering = [between(span) for span in _without(after, before)]
-        entering.append(fresh[(after[0] < micros) & (micros <= after[1])])
-        inserted += [_rows(ids, number) for ids in entering if len(ids)]
-        leaving = [between(span) for span in _without(before, after)]
-        deleted += [_rows(ids, number) for ids in leaving if len(ids)]
-    if not inserted and not deleted:
-        return None
-    return WindowDelta(_together(inserted), _together(deleted))
+        entering, leaving = moved[number] = between(_without(after, before)), between(_without(before, after))
+        come = fresh[(after[0] < micros) & (micros <= after[1])]
+        inserted += [_rows(ids, number) for ids in (entering, come) if len(ids)]
+        deleted += [_rows(ids, number) for ids in (leaving,) if len(ids)]
+    return WindowMove(old, new, _together(inserted), _together(deleted), moved)
 
 
 def filled(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> Windows:
@@ -172,9 +181,7 @@ def filled(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> Win
         return Windows(clock)
     store.terms.moments.follow()
     new = Windows(clock, windows, store.terms.moments.arrived)
-    delta = window_delta(Windows(), new, store)
-    if delta is not None:
-        store.windows.tables[WINDOWS].insert(delta.inserted)
+    store.windows.tables[WINDOWS].insert(move_windows(Windows(), new, store).inserted)
     return new
 
 

@@ -70,13 +70,15 @@ class EmbeddedPersistence:
             segment.revisions.set_classes(classes.get(keys, ()))
             _add_empty_tables(store, segment, {key: rules[key] for key in keys}, pairs=keys in typed)
             store.add_segment(keys, segment)
+        windows = filled(store, rules, info.graph)
+        store.reclamation.loaded()
         return EmbeddedState(
             store,
             dropped=info.dropped,
             registry=info.registry,
             policy=empty.policy,
             graph=info.graph,
-            windows=filled(store, rules, info.graph),
+            windows=windows,
             rows=sum(map(len, segments.values())),
             seconds=sum(segment.seconds for segment in segments.values()),
         )

@@ -82,6 +82,10 @@ class Reclamation:
         """The number of terms that may be unused: those that came since the last cycle, and deleted ones."""
         return max(self._store.dictionary.used - self._used, 0) + min(self._deleted, self._used)
 
+    def loaded(self) -> None:
+        """Take all terms as used: those of a version that was restored."""
+        self._used = self._store.dictionary.used
+
     def wrote(self, inserted: Ids, deleted: Ids) -> None:
         """Note the rows that a commit inserts into a table and deletes from it."""
         self._written += inserted.size + deleted.size

@@ -11,8 +11,9 @@ from zodiacedge.engine.embedded.storage.revisions import Revisions, equal_classe
 from zodiacedge.engine.embedded.storage.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
+    from zodiacedge.engine.embedded.storage.arrangement import Arrangement
     from zodiacedge.engine.embedded.storage.overlay import Overlay
 
 
@@ -23,12 +24,14 @@ class Segment:
     `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
     `overlays` are the changes under way of both kinds of tables; `seconds` is the time of the last evaluation
     from scratch, and `tries` the number of times in a row that maintaining the segment was given up.
+    `arrangements` are those of a node's bindings, by their order, if it is maintained with them.
     `revisions` tell which tables changed, if the database is tracked.
     """
 
     tables: dict[Relation, Table] = field(default_factory=dict)
     aggregate_rows: dict[str, Table] = field(default_factory=dict)
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
+    arrangements: dict[Hashable, Arrangement] = field(default_factory=dict)
     seconds: float = 0.0
     tries: int = 0
     revisions: Revisions = field(default_factory=Revisions)

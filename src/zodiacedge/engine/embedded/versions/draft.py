@@ -22,8 +22,9 @@ from zodiacedge.engine.embedded.versions.ownership import split_changes
 from zodiacedge.engine.embedded.versions.read_view import Gains, ReadView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
+    from zodiacedge.engine.embedded.storage.arrangement import Arrangement
     from zodiacedge.engine.embedded.storage.segment import Segment
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.types import Ids
@@ -64,6 +65,10 @@ class Draft(ReadView):
     changed: ChangedRows = field(default_factory=ChangedRows)
     """The rows inserted into and deleted from segments so far."""
     _readers: set[TableReader] = field(init=False, default_factory=set)
+    _arranged: dict[int, tuple[Segment, dict[Hashable, Arrangement]]] = field(
+        init=False, default_factory=dict
+    )
+    """The arrangements of segments in the next version, by the identity of the segment."""
 
     def watch(self, rounds: int) -> None:
         """Yield to other threads, check the limits, and give up a node past its deadline."""
@@ -114,8 +119,13 @@ class Draft(ReadView):
             overlay = gains.aggregate_rows[key] = _clean_overlay(segment, key, base, base.arity)
         return overlay
 
+    def arranged(self, segment: Segment) -> dict[Hashable, Arrangement]:
+        """Return the arrangements that a segment has in the next version, to be filled."""
+        return self._arranged.setdefault(id(segment), (segment, {}))[1]
+
     def revert(self, segment: Segment) -> None:
-        """Drop the overlays of a segment."""
+        """Drop the overlays of a segment, and the arrangements that it would have."""
+        self._arranged.pop(id(segment), None)
         gains = self._in_use.pop(id(segment), None)
         if gains is None:
             return
@@ -233,6 +243,8 @@ class Draft(ReadView):
         for overlay, table in pending:
             overlay.apply(table)
             reclamation.wrote(overlay.plus.rows, overlay.minus.rows)
+        for segment, arrangements in self._arranged.values():
+            segment.arrangements = arrangements
         for gains in self._in_use.values():
             if any(overlay.base is None for overlay in gains.tables.values()):
                 self.store.show(gains.segment)

@@ -3,4 +3,5 @@
 projection   a node that copies a relation
 closure      a transitive closure, by searches along its steps
 equivalence  a symmetric-transitive node, class by class
+windowed     a rule that reads windows: its bindings are counted by group
 """
