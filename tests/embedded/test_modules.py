@@ -27,6 +27,7 @@ from strategies.evaluation import evaluate
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate import chains, modules, seminaive
+from zodiacedge.engine.embedded.evaluate.copies import CopyPass
 from zodiacedge.engine.embedded.evaluate.modules import Module, Shape, recognise
 from zodiacedge.engine.embedded.storage import table
 from zodiacedge.engine.limits import Limits
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from strategies import Dice, Evaluated
     from zodiacedge.engine.api import Engine
+    from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.language.ast import Fact, Program
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -231,7 +233,12 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
         seen.append(module.shape)
         return real_composed(module, *rest)  # type: ignore[arg-type]
 
-    real, real_composed = modules.evaluate, modules.evaluate_composed
+    def copied(self: CopyPass, *rest: object) -> Table:
+        seen.append(Shape.COPY)
+        return real_copied(self, *rest)  # type: ignore[arg-type]
+
+    real, real_composed, real_copied = modules.evaluate, modules.evaluate_composed, CopyPass.add
+    monkeypatch.setattr(CopyPass, "add", copied)
     monkeypatch.setattr(seminaive, "evaluate_module", spy)
     monkeypatch.setattr(seminaive, "evaluate_composed", composed)
     return seen

@@ -112,6 +112,8 @@ def arrange(
         statistics: Expected matches.
         needed: The variables that are needed after the body; all if every binding counts.
     """
+    if len(body) == 1 and isinstance(body[0], Atom):
+        return (_only_step(body[0], _read(0, recursive, delta), statistics, needed),)
     steps = _arranged(body, recursive, delta, statistics, needed)
     if delta is not None or len(steps) < 2:
         return steps
@@ -229,6 +231,17 @@ def _step(
             return Test(conjunct, position)
         case Binding():
             return Let(conjunct, position)
+
+
+def _only_step(
+    atom: Atom, read: RelationVersion, statistics: Statistics, needed: Collection[Variable]
+) -> Match:
+    """Return the step of a body that is one atom, as most bodies are in an ontology."""
+    bound = _bound_columns(atom, set())
+    once = read is not RelationVersion.DELTA and not any(
+        isinstance(a, Variable) and a in needed for a in atom.args
+    )
+    return Match(atom, 0, read, bound, once=once, estimate=statistics.matches(atom, bound))
 
 
 def _bound_columns(atom: Atom, bound: set[Variable]) -> tuple[int, ...]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.relation import TableView
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.language.ast import Argument
 
 
 # The largest sizes up to which reached nodes are kept as sets of bits.
@@ -199,17 +200,24 @@ def _fill_inverses(
 
 
 def _copied(rule: Rule) -> Module | None:
-    match rule.body:
-        case (Atom() as only,) if not unifiable(rule.head, only):
-            head, source = stored_arguments(rule.head), stored_arguments(only)
-        case _:
-            return None
-    if not all(isinstance(arg, Variable) for arg in (*head, *source)) or not set(head) <= set(source):
+    if len(rule.body) != 1:
         return None
-    repeated = len(set(head)) < len(head) or len(set(source)) < len(source)
-    if repeated or not head or 1 < len(head) < len(source):
+    only = rule.body[0]
+    if not isinstance(only, Atom) or unifiable(rule.head, only):
         return None
-    return Module(Shape.COPY, only, tuple(map(source.index, head)))
+    head, source = stored_arguments(rule.head), stored_arguments(only)
+    if not head or 1 < len(head) < len(source):
+        return None
+    names, wanted = _names(source), _names(head)
+    if len(names) < len(source) or len(wanted) < len(head) or not wanted.keys() <= names.keys():
+        return None
+    ordered = [*names]
+    return Module(Shape.COPY, only, tuple(map(ordered.index, wanted)))
+
+
+def _names(args: Sequence[Argument]) -> dict[str, None]:
+    """Return the names of the distinct variables among arguments; strings are quicker to compare."""
+    return {arg.name: None for arg in args if isinstance(arg, Variable)}
 
 
 def _copy(parts: Sequence[Ids], columns: tuple[int, ...], target: Table) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import Dropped
@@ -108,6 +109,7 @@ class NodeEvaluation:
         self._exchange: tuple[Exchange, int] | None = None
         self._round = 0
         self._starts = starts
+        self._constants_are_known = False
         self._store = store
         self._rules = rules
         self._registry = registry
@@ -128,7 +130,7 @@ class NodeEvaluation:
             for table in self._segment.tables.values():
                 table.trim()
             return NodeResult(self._segment, 1, {}, len(self._segment), module.shape.value)
-        if not self._computes():
+        if not self._computes:
             self._encode_constants()
             self._read_from(MergedClasses(self._store.outside, len(self._store.dictionary)))
         two = has_two_cores()
@@ -146,6 +148,7 @@ class NodeEvaluation:
     def _read_from(self, outside: Callable[[Atom], Sequence[TableView]]) -> None:
         """Set where atoms read facts outside the node."""
         self._outside = outside
+        self._rows_outside: int | None = None
         self._sizes = _Sizes(outside, tuple(dict.fromkeys(rule.head for rule in self._rules.values())))
 
     def _evaluated_by(self, module: Module) -> bool:
@@ -385,7 +388,8 @@ class NodeEvaluation:
 
     def _prepare_targets(self, targets: Sequence[Table], *, bits: bool) -> None:
         """Give each target the means to detect duplicates: a bit per term or pair, or a hash set."""
-        self._encode_constants()
+        if not self._constants_are_known:
+            self._encode_constants()
         for target in targets:
             if bits and self._fits_bits(target):
                 target.mark(len(self._store.dictionary))
@@ -394,7 +398,7 @@ class NodeEvaluation:
 
     def _fits_bits(self, target: Relation | Table) -> bool:
         """Whether there may be a bit for each term or pair of terms: all are known, and not too many."""
-        if target.arity not in {1, 2} or self._computes():
+        if target.arity not in {1, 2} or self._computes:
             return False
         terms = len(self._store.dictionary)
         most = min(_MOST_BITS, _BITS_AT_LEAST + _BITS_PER_ROW * self._rows_read())
@@ -402,9 +406,12 @@ class NodeEvaluation:
 
     def _rows_read(self) -> int:
         """Count the rows outside the node that its atoms read."""
-        atoms = (c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom))
-        return sum(len(part.table) for atom in atoms for part in self._outside(atom))
+        if self._rows_outside is None:
+            atoms = (c for rule in self._rules.values() for c in rule.body if isinstance(c, Atom))
+            self._rows_outside = sum(len(part.table) for atom in atoms for part in self._outside(atom))
+        return self._rows_outside
 
+    @cached_property
     def _computes(self) -> bool:
         """Whether a rule computes terms, which may be new."""
         return any(isinstance(c, Binding) for rule in self._rules.values() for c in rule.body)
@@ -416,6 +423,7 @@ class NodeEvaluation:
                 for arg in atom.args:
                     if not isinstance(arg, Variable):
                         self._store.terms.constant(arg)
+        self._constants_are_known = True
 
     def _reads(self) -> NodeReads:
         store, segment = self._store, self._segment

@@ -29,6 +29,7 @@ _Kernel = TypeVar("_Kernel", bound="Callable[..., Any]")
 # Words are signed, of 64 bits. Hashes stay within 63 bits, so that Python's unbounded integers and machine
 # integers give the same numbers.
 WORD_MASK = 0x7FFFFFFFFFFFFFFF
+_first_byte: Callable[[Any], c_byte] = c_byte.from_buffer
 
 
 class Memory:
@@ -43,7 +44,7 @@ class Memory:
     def address(self, array: NDArray[Any]) -> int:
         """Return the address of the first element of a flat array; the caller keeps the array alive."""
         try:
-            address = addressof(c_byte.from_buffer(array.data))
+            address = addressof(_first_byte(array))
         except (TypeError, ValueError):
             # A read-only or empty array: this gives the same address, four times as slowly.
             address = array.__array_interface__["data"][0] if array.size else 0

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import NodeRun, Progress, SegmentChange, refuse_errors
+from zodiacedge.engine.embedded.evaluate.copies import CopyPass
+from zodiacedge.engine.embedded.evaluate.modules import Shape
 from zodiacedge.engine.embedded.evaluate.seminaive import NodeEvaluation
+from zodiacedge.engine.embedded.kernels.jit import COMPILED
 from zodiacedge.engine.embedded.maintain.incremental import NodeChange
 from zodiacedge.engine.embedded.maintain.merge_split import Inheritance, node_changes
 from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, keep_equal_tables, patch_segment
@@ -26,6 +29,7 @@ from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMAL
 from zodiacedge.engine.embedded.maintain.transition import NextVersion
 from zodiacedge.engine.embedded.maintain.windowed_rows import WindowedRows
 from zodiacedge.engine.embedded.storage.database import WINDOWS
+from zodiacedge.engine.embedded.storage.relation import stored_arguments
 from zodiacedge.engine.embedded.storage.segment import Segment
 from zodiacedge.engine.embedded.versions.difference import SegmentDifference
 from zodiacedge.engine.embedded.versions.draft import Draft, GaveUpError
@@ -36,7 +40,7 @@ from zodiacedge.terms import IRI
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from zodiacedge.engine.api import Settings
+    from zodiacedge.engine.api import Dropped, Settings
     from zodiacedge.engine.embedded.evaluate.seminaive import NodeResult
     from zodiacedge.engine.embedded.ingest.batch import EmbeddedFactDelta
     from zodiacedge.engine.embedded.maintain.merge_split import Successor
@@ -53,6 +57,10 @@ if TYPE_CHECKING:
 _MOST_TRIES = 6
 # A placeholder for a class that no rule mentions: only an atom of any class reads it.
 _UNMENTIONED = IRI("")
+# What a node that copies a relation takes beside its rows, in seconds, if it is recomputed by itself; and the
+# rows that a pass copies in the time that it spends on a node.
+_SECONDS_ALONE = 50e-6
+_ROWS_OF_A_NODE = 1000
 
 
 class Propagation:
@@ -86,6 +94,9 @@ class Propagation:
         self.settings = settings
         self.next = NextVersion(old.facts, dict(old.dropped), readers)
         self._successors: Mapping[frozenset[str], Successor] = {}
+        # New nodes that copy a relation, which are evaluated together: position, rules and segment.
+        self._copies = CopyPass()
+        self._copying: list[tuple[int, NodeRules, Segment]] = []
 
     def draft(self) -> Draft:
         """Visit the nodes in topological order; return the next version, not in force yet."""
@@ -123,9 +134,17 @@ class Propagation:
                 break
             node = nodes[heapq.heappop(waiting)[1]]
             node_rules = self._node_rules({key: rules[key] for key in node.rules})
-            watch.begin(len(seen) - len(waiting) - 1, node_rules)
+            position = len(seen) - len(waiting) - 1
+            # Where all nodes are visited, none is found late that must come before a collected node.
+            if len(seen) == len(nodes) and self._collect(draft, position, node_rules):
+                if self._copies.is_full:
+                    self._copy(draft, watch)
+                continue
+            self._copy(draft, watch)
+            watch.begin(position, node_rules)
             self.settings.yield_point.yield_to_waiters()
             self._visit(inheritance, node_rules, watch)
+        self._copy(draft, watch)
         if seen:
             watch.finish(self.next.facts)
 
@@ -201,6 +220,53 @@ class Propagation:
         if known is None or any(known.rules[key] is not rule for key, rule in rules.items()):
             known = self.next.node_rules[keys] = NodeRules(rules)
         return known
+
+    # Nodes that copy a relation.
+
+    def _collect(self, draft: Draft, position: int, node_rules: NodeRules) -> bool:
+        """Collect a new node that copies a relation, and add its segment; return whether it does."""
+        module = node_rules.module if self.strategy.policy.modules and COMPILED else None
+        if module is None or module.shape is not Shape.COPY:
+            return False
+        if node_rules.keys in self._old.store.segments or node_rules.keys in self._successors:
+            return False
+        width = len(stored_arguments(module.step))
+        sources = [
+            table
+            for relation in draft.relations(module.step)
+            for table in draft.current(relation)
+            if len(table) or self._copies.fills(table)
+        ]
+        if any(table.arity != width for table in sources):
+            return False
+        (rule,) = node_rules.rules.values()
+        target = self._copies.add(module.columns, sources)
+        segment = Segment({draft.store.filled_by(rule.head, pairs=False): target})
+        draft.add_unfilled(segment)
+        self._copying.append((position, node_rules, segment))
+        return True
+
+    def _copy(self, draft: Draft, watch: _Watch) -> None:
+        """Evaluate the collected nodes."""
+        if not self._copying:
+            return
+        self.settings.yield_point.yield_to_waiters()
+        start, begun = time.perf_counter(), time.thread_time()
+        self._copies.run(len(draft.store.dictionary))
+        worked, passed = time.thread_time() - begun, time.perf_counter() - start
+        rows = [len(segment) + _ROWS_OF_A_NODE for _, _, segment in self._copying]
+        whole = sum(rows)
+        for (position, node_rules, segment), weight in zip(self._copying, rows, strict=True):
+            draft.record_filled(segment)
+            facts = len(segment)
+            watch.begin(position, node_rules)
+            watch.step(1, facts)
+            watch.before += facts
+            segment.seconds = worked * weight / whole + _SECONDS_ALONE
+            gained = self._add_new(node_rules.keys, segment, {})
+            seconds, strategy = passed * weight / whole, Shape.COPY.value
+            self.next.runs.append(NodeRun(node_rules.labels, 1, facts, seconds, strategy, 0.0, facts, gained))
+        self._copies, self._copying = CopyPass(), []
 
     # One node.
 
@@ -341,16 +407,11 @@ class Propagation:
         why: str,
     ) -> Counted:
         """Make the result of evaluating a node its segment; return the change of the segment."""
-        for key in keys:
-            self.next.dropped.pop(key, None)
-        self.next.dropped |= result.dropped
         new = result.segment
-        self.next.facts += len(new)
-        self.strategy.estimate += new.seconds
+        counted = self._add_new(keys, new, result.dropped)
         if before is None:
             draft.add_segment(new)
-            self.next.segments[keys] = new
-            return SegmentChange(len(new), 0)
+            return counted
         self.next.facts -= len(before)
         self.strategy.estimate -= before.seconds
         # A node that was too slow to maintain may have lacked a hash set or an index that it has next time.
@@ -358,6 +419,7 @@ class Propagation:
         may_patch = tries and successor is None and why != SMALL
         if may_patch and can_patch(before, new, lambda seconds: self.strategy.may_spend(draft, seconds)):
             patch_segment(draft, before, new)
+            del self.next.segments[keys]
             self.next.patched[keys] = (new.seconds, tries)
             return draft.segment_change(before)
         new.tries = tries
@@ -365,8 +427,19 @@ class Propagation:
         if self._is_read(keys, new):
             keep_equal_tables(olds, new)
         draft.replace(olds, new)
-        self.next.segments[keys] = new
         return SegmentDifference(self._old.store, olds, new)
+
+    def _add_new(
+        self, keys: frozenset[str], segment: Segment, dropped: Mapping[str, Dropped]
+    ) -> SegmentChange:
+        """Make a segment that was evaluated from scratch the one of a node."""
+        for key in keys:
+            self.next.dropped.pop(key, None)
+        self.next.dropped |= dropped
+        self.next.facts += len(segment)
+        self.next.segments[keys] = segment
+        self.strategy.estimate += segment.seconds
+        return SegmentChange(len(segment), 0)
 
 
 def _recomputed(module: str, why: str) -> str:

@@ -77,12 +77,12 @@ class FactTables(ABC):
 
     def relations(self, atom: Atom) -> list[Relation]:
         """Return the relations whose rows may match an atom."""
-        if not is_type_atom(atom):
-            return [Relation(atom.relation, len(atom.args))]
         member_of = class_of(atom)
-        if member_of is None:
+        if member_of is not None:
+            return [Relation.of_class(self.terms.constant(member_of)), TYPED]
+        if is_type_atom(atom):
             return [*self.classes(), TYPED]
-        return [Relation.of_class(self.terms.constant(member_of)), TYPED]
+        return [Relation(atom.relation, len(atom.args))]
 
     def outside(self, atom: Atom) -> list[TableView]:
         """Return the tables whose rows may match an atom."""

@@ -72,9 +72,10 @@ def is_any_class(atom: Atom) -> bool:
 
 def class_of(atom: Atom) -> Term | None:
     """Return the class whose members an atom matches, or None where it is any class, or no class."""
-    if not is_type_atom(atom) or isinstance(atom.args[1], Variable):
+    if atom.relation != RDF_TYPE or len(atom.args) != 2:
         return None
-    return atom.args[1]
+    member_of = atom.args[1]
+    return None if isinstance(member_of, Variable) else member_of
 
 
 def in_pairs(heads: Iterable[Atom]) -> bool:

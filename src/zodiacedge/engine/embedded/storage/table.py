@@ -78,8 +78,8 @@ class Table:
         "record",
     )
 
-    def __init__(self, arity: int) -> None:
-        """Start with no rows."""
+    def __init__(self, arity: int, room: int = _FIRST_ROWS) -> None:
+        """Start with no rows, and with room for so many."""
         if arity > L.MOST_COLUMNS:
             # The buffers of kernels are no larger. Users get a diagnostic earlier.
             raise ValueError(arity)
@@ -90,7 +90,9 @@ class Table:
         # The same words: Python reads and writes a word three times as quickly through a memoryview.
         self.cells = self.record.data
         self.at = MEMORY.address(self.record)
-        self._rows: Ids = np.zeros(_FIRST_ROWS * max(arity, 1), np.int32)
+        # Never empty, so that it has an address.
+        room = max(room, _FIRST_ROWS)
+        self._rows: Ids = np.zeros(room * max(arity, 1), np.int32)
         self._slots: Ids | None = None
         self._heads: list[Ids] = []
         self._next: list[Ids] = []
@@ -98,7 +100,7 @@ class Table:
         self._masks: list[int] = []
         self._bits: NDArray[np.uint8] | None = None
         self.cells[L.T_ARITY] = arity
-        self.cells[L.T_CAPACITY] = _FIRST_ROWS
+        self.cells[L.T_CAPACITY] = room
         self.cells[L.T_ROWS] = MEMORY.address(self._rows)
 
     @classmethod
@@ -413,7 +415,7 @@ class Table:
     def trim(self) -> None:
         """Shrink arrays that are much larger than needed."""
         count = len(self)
-        if self.capacity > count + count // 8 + _FIRST_ROWS:
+        if self.cells[L.T_CAPACITY] > count + count // 8 + _FIRST_ROWS:
             self._resize(count + _FIRST_ROWS)
         if self._slots is not None and len(self._slots) > 2 * _slots_for(count):
             self._fill_new_slots(count)
@@ -425,6 +427,13 @@ class Table:
     def _resize(self, capacity: int) -> None:
         count = len(self)
         rows = _resized(self._rows, capacity * max(self.arity, 1), count * self.arity)
+        if not self._masks:
+            address, cells = MEMORY.address(rows), self.cells
+            # As below.
+            self._rows = rows
+            cells[L.T_ROWS] = address
+            cells[L.T_CAPACITY] = capacity
+            return
         following = [_resized(chain, capacity, count) for chain in self._next]
         previous = [_resized(chain, capacity, count) for chain in self._previous]
         arrays = (rows, *following, *previous)
@@ -442,14 +451,15 @@ class Table:
 
     def _fill_new_slots(self, rows: int) -> None:
         try:
-            self._new_slots(rows)
+            self.allocate_hash_set(rows)
             build_hash_set(self.at)
         except BaseException:
             # Versions share the table: a partly built hash set must not be used.
             self.drop_hash_set()
             raise
 
-    def _new_slots(self, rows: int) -> None:
+    def allocate_hash_set(self, rows: int) -> None:
+        """Allocate an empty hash set for so many rows, which a kernel fills."""
         self._slots = np.zeros(_slots_for(rows), np.int32)
         self.cells[L.T_SLOTS] = MEMORY.address(self._slots)
         self.cells[L.T_SLOT_COUNT] = len(self._slots)

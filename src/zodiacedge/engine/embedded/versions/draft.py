@@ -157,7 +157,17 @@ class Draft(ReadView):
 
     def add_segment(self, segment: Segment) -> None:
         """Add a new segment; record its rows as changed."""
-        self._add_new(segment)
+        self.add_unfilled(segment)
+        self.record_filled(segment)
+
+    def add_unfilled(self, segment: Segment) -> None:
+        """Add a new segment whose tables are filled later."""
+        self._fresh[id(segment)] = segment
+        for relation in segment.tables:
+            self._set_owners(relation, [*self.owners(relation), segment])
+
+    def record_filled(self, segment: Segment) -> None:
+        """Record the rows of a new segment as changed."""
         for relation, table in segment.tables.items():
             self.changed.record_table(relation, table)
 
@@ -168,7 +178,7 @@ class Draft(ReadView):
         """
         self.revert(olds[0])
         self.remove_segment(olds[0])
-        self._add_new(new)
+        self.add_unfilled(new)
         for relation in dict.fromkeys(r for segment in (*olds, new) for r in segment.tables):
             before = [old.tables[relation] for old in olds if old.tables.get(relation)]
             after = new.tables.get(relation)
@@ -179,11 +189,6 @@ class Draft(ReadView):
                     self.changed.record_table(relation, table)
             else:
                 self.changed.record_difference(relation, TableDifference.of_tables(before, after))
-
-    def _add_new(self, segment: Segment) -> None:
-        self._fresh[id(segment)] = segment
-        for relation in segment.tables:
-            self._set_owners(relation, [*self.owners(relation), segment])
 
     def settle(self, segment: Segment) -> int:
         """Record the rows of a segment's overlays as changed; return by how many facts the segment grows."""

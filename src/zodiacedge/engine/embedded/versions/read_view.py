@@ -236,18 +236,24 @@ class ReadView:
         return InputTables(self.store.terms, tables)
 
     def _current(self, relation: Relation, own: Segment | None) -> list[Table]:
+        """Return the tables of a relation in the next version that have rows, without those of a segment."""
+        return [table for table in self.current(relation, own) if len(table)]
+
+    def current(self, relation: Relation, own: Segment | None = None) -> list[Table]:
         """Return the tables of a relation in the next version, with the overlays of those that have one."""
+        if not self._in_use:
+            return [segment.tables[relation] for segment in self.owners(relation) if segment is not own]
         tables: list[Table] = []
         for segment in self.owners(relation):
             if segment is own:
                 continue
-            used = self._used(segment, relation) if self._in_use else None
+            used = self._used(segment, relation)
             if used is None:
                 tables.append(segment.tables[relation])
             else:
                 pieces = used.pieces(empty=False)
                 tables += [p.table if p.without is None else Table.of(p.rows) for p in pieces]
-        return [table for table in tables if len(table)]
+        return tables
 
 
 def _hashed_address(table: Table | None) -> int:
