@@ -100,9 +100,14 @@ class Device:
     """An agent with its store, which can be restarted."""
 
     def __init__(
-        self, farm: Farm, name: str = "wt1", limits: ze.Limits | None = None, base: str = ""
+        self,
+        farm: Farm,
+        name: str = "wt1",
+        limits: ze.Limits | None = None,
+        base: str = "",
+        allow: tuple[str, ...] = (),
     ) -> None:
-        self.farm, self.name, self.limits, self.base = farm, name, limits, base
+        self.farm, self.name, self.limits, self.base, self.allow = farm, name, limits, base, allow
         self.folder = farm.folder / f"{name}.agent"
         self.told: list[str] = []
         self.kb = self._open()
@@ -116,7 +121,8 @@ class Device:
         return ze.open(self.farm.folder / f"{self.name}.zodiac", create=True, limits=self.limits)
 
     def started(self, probation: float = 1000.0) -> Agent:
-        options = AgentOptions(self.base or self.farm.base, self.name, self.code, probation, 0.0, 1.0, 0.05)
+        base = self.base or self.farm.base
+        options = AgentOptions(base, self.name, self.code, probation, 0.0, 1.0, 0.05, self.allow)
         self.agent = Agent(self.kb, self.folder, options, self.told.append)
         return self.agent
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import tracemalloc
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from zodiacedge.fleet.trust.metadata import LIFETIMES, signed_bytes
 from zodiacedge.fleet.trust.repository import Repository
 from zodiacedge.packs.delta import PackDelta
 from zodiacedge.packs.file import encoded
+from zodiacedge.util.gzipped import gzipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +50,9 @@ def test_without_an_attack_the_device_takes_what_is_assigned(world: World) -> No
 def test_arbitrary_rules_in_a_blob_are_refused(world: World) -> None:
     (name,) = (p.name for p in (world.folder / "repository/targets/packs/diagnosis").glob("*.2.zpack"))
     genuine = world.bytes_of(f"targets/packs/diagnosis/{name}")
-    evil = genuine.replace(b"> 2", b"> 9")
-    assert len(evil) == len(genuine)
+    # Another pack of the same name and version, which as a blob has as many bytes.
+    others = (gzipped(encoded(version(2, limit))) for limit in range(3, 10_000))
+    evil = next(other for other in others if len(other) == len(genuine))
     world.middle.instead[f"targets/packs/diagnosis/{name}"] = evil
     with refused("F001"):
         world.take()
@@ -148,6 +151,44 @@ def test_a_blob_without_an_end_ends(world: World) -> None:
         world.take()
     world.middle.instead.clear()
     assert world.take() == "diagnosis 2"
+
+
+@pytest.mark.parametrize("name", ["metadata/timestamp.json", "metadata/1.snapshot.json", ASSIGNMENT])
+def test_what_is_small_and_expands_without_an_end_ends(world: World, name: str) -> None:
+    bomb = gzipped(b" " * (512 << 20))
+
+    def expanding(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", str(len(bomb)))
+        handler.end_headers()
+        handler.send(bomb)
+
+    newest = f"metadata/{world.repository.metadata.version('snapshot')}.snapshot.json"
+    world.middle.instead[newest if "snapshot" in name else name] = expanding
+    tracemalloc.start()
+    with refused("F001"):
+        world.take()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The server of the test holds half a MiB of it.
+    assert most < 16 << 20
+    world.middle.instead.clear()
+    assert world.take() == "diagnosis 2"
+
+
+@pytest.mark.parametrize("body", [b"no gzip", gzipped(b"{}")[:-3], gzipped(b"{}") + b"more", b""])
+def test_what_says_it_is_compressed_and_is_not_is_refused(world: World, body: bytes) -> None:
+    def wrong(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.send(body)
+
+    world.middle.instead["metadata/timestamp.json"] = wrong
+    with refused("F003"):
+        world.take()
 
 
 def test_a_drip_ends(world: World) -> None:

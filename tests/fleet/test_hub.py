@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,8 @@ from zodiacedge.fleet.identity import DeviceKey
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from securesystemslib.signer import CryptoSigner
 
     from fleet.running import Device, Farm
 
@@ -97,6 +101,47 @@ def test_blobs_have_ranges(farm: Farm, pool: urllib3.PoolManager) -> None:
     url = farm.base + blob.relative_to(farm.repository.path).as_posix()
     part = pool.request("GET", url, headers={"Range": "bytes=10-19"})
     assert (part.status, part.data) == (206, blob.read_bytes()[10:20])
+
+
+def test_metadata_is_compressed_for_those_who_take_it(farm: Farm, pool: urllib3.PoolManager) -> None:
+    whole = (farm.repository.path / "metadata/timestamp.json").read_bytes()
+    url = f"{farm.base}metadata/timestamp.json"
+    packed = pool.request("GET", url, headers={"Accept-Encoding": "gzip"}, decode_content=False)
+    assert gzip.decompress(packed.data) == whole
+    assert len(packed.data) < len(whole)
+    assert pool.request("GET", url).data == whole
+    # Who goes on with a part counts bytes of the file.
+    rest = pool.request("GET", url, headers={"Accept-Encoding": "gzip", "Range": "bytes=5-"})
+    assert (rest.status, rest.data) == (206, whole[5:])
+
+
+def test_a_version_is_assigned_when_devices_see_it(
+    farm: Farm, pool: urllib3.PoolManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that looks while a publication goes on assigns what the snapshot lists, then or before."""
+    farm.say('wanted("wt1", "diagnosis") .', "more")
+    assert farm.hub
+    code = farm.hub.state.codes.make("wt1", [], farm.repository.root())
+    link = HubLink(farm.base, DeviceKey(farm.folder / "device.key"))
+    link.enrol("wt1", code, farm.folder / "root.json")
+    link.close()
+    goes_on, half = threading.Event(), threading.Event()
+    renew = farm.repository._renew
+
+    def slowly(*args: CryptoSigner) -> None:
+        half.set()
+        assert goes_on.wait(60)
+        renew(*args)
+
+    monkeypatch.setattr(farm.repository, "_renew", slowly)
+    publishes = threading.Thread(target=farm.repository.publish, args=(diagnosis(2), farm.keys))
+    publishes.start()
+    assert half.wait(60)
+    time.sleep(1)
+    assert b"diagnosis/1.zpack" in pool.request("GET", f"{farm.base}metadata/devices/wt1.json").data
+    goes_on.set()
+    publishes.join()
+    until(lambda: b"diagnosis/2.zpack" in pool.request("GET", f"{farm.base}metadata/devices/wt1.json").data)
 
 
 def test_metrics_count(farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager) -> None:

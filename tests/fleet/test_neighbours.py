@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ import urllib3
 from fleet.middle import between
 from fleet.running import diagnosis
 from zodiacedge.fleet.agent.relay import Relay
+from zodiacedge.util.gzipped import gzipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import zodiacedge as ze
+    from fleet.middle import Handler
     from fleet.running import Device, Farm
 
 pytestmark = pytest.mark.slow
@@ -181,3 +184,35 @@ def test_blobs_are_asked_for_once_and_have_ranges(farm: Farm, relay: Relay) -> N
         part = pool.request("GET", base(relay) + path, headers={"Range": "bytes=7-"})
         assert (part.status, part.data) == (206, blob.read_bytes()[7:])
         assert pool.request("GET", f"{base(relay)}metadata/9.root.json").status == 404
+
+
+def test_metadata_comes_compressed_through_a_neighbour(farm: Farm, relay: Relay) -> None:
+    whole = (farm.repository.path / "metadata/timestamp.json").read_bytes()
+    url = f"{base(relay)}metadata/timestamp.json"
+    with urllib3.PoolManager(retries=False) as pool:
+        for _ in range(2):
+            packed = pool.request("GET", url, headers={"Accept-Encoding": "gzip"}, decode_content=False)
+            assert gzip.decompress(packed.data) == whole
+            assert pool.request("GET", url).data == whole
+            # Also from what it has kept.
+            farm.stop()
+
+
+@pytest.mark.parametrize("body", [gzipped(b" " * (65 << 20)), b"no gzip"])
+def test_a_neighbour_hands_on_nothing_that_cannot_be_expanded(
+    make_device: Callable[..., Device], tmp_path: Path, body: bytes
+) -> None:
+    def expanding(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.send(body)
+
+    with between(tmp_path) as middle:
+        middle.instead["metadata/timestamp.json"] = expanding
+        relay = Relay(make_device().kb, tmp_path / "relay", middle.base, "127.0.0.1", 0)
+        with urllib3.PoolManager(retries=False) as pool:
+            assert pool.request("GET", f"{base(relay)}metadata/timestamp.json").status == 404
+        relay.close()
+    assert not (tmp_path / "relay").exists()

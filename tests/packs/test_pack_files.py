@@ -9,10 +9,12 @@ import pytest
 
 from packs.making import made, refused, write_source
 from zodiacedge.errors import PackProblem
+from zodiacedge.packs import file
 from zodiacedge.packs.delta import PackDelta, delta_between
 from zodiacedge.packs.file import MOST_BYTES, decoded, encoded, file_name, read_pack
 from zodiacedge.packs.pack import MOST_FACTS, Pack, digest_of, rule_id
 from zodiacedge.packs.source import pack_of_folder
+from zodiacedge.util.gzipped import MAGIC, gzipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,6 +215,21 @@ def test_what_is_no_pack_is_refused(data: bytes) -> None:
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     with refused("P002"):
         decoded(b" " * (MOST_BYTES + 1), "pack")
+
+
+def test_a_compressed_file_is_read_within_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = made("p(X) :- q(X) .")
+    data = gzipped(encoded(pack))
+    assert decoded(data, "x") == pack
+    for bad in (data[:-1], data + b"x", MAGIC, gzipped(data)):
+        with refused("P002"):
+            decoded(bad, "x")
+    monkeypatch.setattr(file, "MOST_BYTES", len(encoded(pack)))
+    assert decoded(data, "x") == pack
+    monkeypatch.setattr(file, "MOST_BYTES", len(encoded(pack)) - 1)
+    with refused("P002") as messages:
+        decoded(data, "x")
+    assert "when it is expanded" in messages[0]
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

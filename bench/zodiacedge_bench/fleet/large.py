@@ -15,13 +15,14 @@ from zodiacedge_bench.fleet.hub import CountingWire
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge_bench.fleet.hub import HubProcess
 
 LARGE = "large"
 _UPGRADES = 5
 _WAIT_SECONDS = 600.0
 _PREDICATES = 20
+# Long enough to be reported: a device sends a status when a pack is on probation, and one when it has passed.
+_PROBATION = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class LargeFigures:
 
     rules: int
     body_bytes: int
-    """Metadata and delta."""
+    """Metadata and delta, compressed."""
     wire_bytes: int
-    """All bytes in both directions, with what HTTP adds, the news and two statuses."""
+    """All bytes of the sockets in both directions: with what HTTP adds, the news and two statuses."""
     install_cpu_seconds: float
     """Putting the delta in force, its way back included."""
     change_cpu_seconds: float
@@ -47,14 +48,14 @@ def one_changed_rule(hub: HubProcess, folder: Path, rules: int) -> LargeFigures:
     kb = open_kb()
     with kb.change() as change:
         change.add_facts([(f"q{n}", k, n + k) for n in range(0, rules, 100) for k in range(3)])
-    options = AgentOptions(wire.base, name, hub.codes([name])[name], probation=0.0)
+    options = AgentOptions(wire.base, name, hub.codes([name])[name], probation=_PROBATION)
     agent = Agent(kb, folder / name, options, lambda _: None)
-    _lead(agent, kb, 1)
+    _lead(agent, 1)
     wires, bodies = [], []
     for version in range(2, 2 + _UPGRADES):
         before = wire.bytes, agent.received
         hub.publish(LARGE, version, _text(rules, version))
-        _lead(agent, kb, version)
+        _lead(agent, version)
         wires.append(wire.bytes - before[0])
         bodies.append(agent.received - before[1])
     agent.close()
@@ -76,12 +77,11 @@ def one_changed_rule(hub: HubProcess, folder: Path, rules: int) -> LargeFigures:
     return LargeFigures(rules, max(bodies), max(wires), median(installs), median(changes))
 
 
-def _lead(agent: Agent, kb: KnowledgeBase, version: int) -> None:
+def _lead(agent: Agent, version: int) -> None:
     end = time.monotonic() + _WAIT_SECONDS
     while True:
         agent.step()
-        there = kb.installed.installed.get(LARGE)
-        if there and there.manifest.version == version and agent.reported:
+        if agent.memory.active.get(LARGE) == version and agent.reported:
             return
         if time.monotonic() > end:
             raise RuntimeError(f"{LARGE} {version} does not arrive")

@@ -1,6 +1,7 @@
 """Packs and deltas as files: JSON with one rule in a line, byte for byte the same for the same contents.
 
-What a file says is not believed: ids and digests are computed from its rules.
+What a file says is not believed: ids and digests are computed from its rules. Repositories hold files
+compressed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from zodiacedge.packs.fields import Fields
 from zodiacedge.packs.manifest import FIELDS, manifest_of
 from zodiacedge.packs.pack import Pack, digest_of, rule_id
 from zodiacedge.packs.problems import bad_file
+from zodiacedge.util.gzipped import MAGIC, expanded_within
 
 if TYPE_CHECKING:
     import os
@@ -45,11 +47,12 @@ def encoded(pack: Pack | PackDelta) -> bytes:
 
 
 def decoded(data: bytes, name: str) -> Pack | PackDelta:
-    """Read the bytes of a file, or raise if it is not a pack or a delta as it was built."""
+    """Read the bytes of a file, compressed or not; raise if it is not a pack or a delta as it was built."""
     if len(data) > MOST_BYTES:
         raise bad_file(name, f"it has {len(data):,} bytes, and may have {MOST_BYTES:,}")
     try:
-        fields = Fields(json.loads(data))
+        text = expanded_within(data, MOST_BYTES) if data.startswith(MAGIC) else data
+        fields = Fields(json.loads(text))
         kind = fields.text("format")
         if kind == _PACK:
             return _pack(fields, name)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @click.option("--lines", is_flag=True, help="Take lines of facts on standard input.")
 @click.option("--http", type=click.IntRange(0, 65535), metavar="PORT", help="Take POST /facts from here.")
 @click.option("--mqtt", metavar="HOST:PORT/TOPIC", help="Take the messages of a topic.")
+@click.option(
+    "--allow", multiple=True, metavar="PACK", help="Take it from neighbours unassigned, if no hub is heard."
+)
 @click.option("--serve", type=click.IntRange(0, 65535), metavar="PORT", help="Hand packs on to neighbours.")
 @click.option("--serve-host", default="127.0.0.1", show_default=True, help="The address for neighbours.")
 @click.option(
@@ -65,6 +68,7 @@ def command(  # noqa: PLR0913 - one argument per option
     lines: bool,
     http: int | None,
     mqtt: str | None,
+    allow: tuple[str, ...],
     serve: int | None,
     serve_host: str,
     probation: float,
@@ -97,7 +101,7 @@ def command(  # noqa: PLR0913 - one argument per option
     )
     from zodiacedge.pipeline.stream import Stream  # noqa: PLC0415 - loads the engine
 
-    options = AgentOptions(hub, name, code, probation, hold_off, silence, interval)
+    options = AgentOptions(hub, name, code, probation, hold_off, silence, interval, allow)
     with ExitStack() as open_things:
         kb = open_things.enter_context(
             writing(
@@ -121,6 +125,7 @@ def command(  # noqa: PLR0913 - one argument per option
         if serve is not None:
             relay = Relay(kb, agent.folder / "relay", hub, serve_host, serve)
             open_things.callback(relay.close)
+            agent.serve(f"http://{serve_host}:{relay.server_port}/")
             console.text(f"serving neighbours on http://{serve_host}:{relay.server_port}/")
         if lines:
             follow_lines(kb, sys.stdin, console.note)

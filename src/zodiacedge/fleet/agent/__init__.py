@@ -3,6 +3,7 @@
 memory      what an agent must not forget when it is killed
 link        requests to a hub: enrolment, status, news
 activation  a pack on its way: staged, refused, on probation, active, returned
+policy      packs that the owner of a device allows without an assignment
 published   the facts that a device lets its neighbours see
 neighbours  facts of neighbours, as long as they are heard of
 relay       metadata and packs for neighbours, and their requests to the hub

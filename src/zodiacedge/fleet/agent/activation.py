@@ -121,9 +121,10 @@ class Activation:
         except ZodiacError as problem:
             self._say(name, f"cannot remove {name}: {'; '.join(_reasons(problem))}")
             return
-        for noted in (self._memory.active, self._memory.probation, self._memory.returned):
+        memory = self._memory
+        for noted in (memory.active, memory.probation, memory.returned, memory.own):
             noted.pop(name, None)
-        self._memory.save()
+        memory.save()
         self._say(name, f"removed {name}")
 
     def watch(self) -> None:

@@ -18,6 +18,7 @@ from zodiacedge.fleet.agent.activation import Activation
 from zodiacedge.fleet.agent.link import HubLink
 from zodiacedge.fleet.agent.memory import AgentMemory
 from zodiacedge.fleet.agent.neighbours import NeighbourFollower
+from zodiacedge.fleet.agent.policy import OwnPolicy
 from zodiacedge.fleet.identity import DeviceKey
 from zodiacedge.fleet.problems import unreachable
 from zodiacedge.fleet.trust.client import Client
@@ -58,6 +59,8 @@ class AgentOptions:
     """The seconds that a neighbour may be silent before its facts go."""
     interval: float = 1.0
     """The seconds between two steps."""
+    allow: tuple[str, ...] = ()
+    """The packs that may come from neighbours without an assignment, while no hub is heard."""
 
 
 class Agent:
@@ -75,7 +78,11 @@ class Agent:
         root = (folder / "root.json").read_bytes()
         self._client = Client(folder / "trust", root, [self._link.base])
         self.activation = Activation(kb, self.memory, folder, options.probation, notify)
+        self._policy = OwnPolicy(options.allow, self.memory, self.activation, self._client)
         self._assigned: dict[str, int] | None = None
+        self._serves = False
+        self._whole: dict[str, int] = {}
+        """The versions that are kept whole for neighbours."""
         self._sent: object = None
         self._sent_at = 0.0
         self._pause = _LEAST_PAUSE
@@ -130,7 +137,8 @@ class Agent:
         problems = _problems_of(own if readings is None else (readings, *own))
         if time.monotonic() >= self._next_try:
             # A hub that takes no status may still say what to run, and what is staged needs no hub.
-            self._failed = _problems_of((self._send, self._take_assignment, self._keep_packs))
+            parts = (self._send, self._take_assignment, self._keep_packs, self._bring_by_policy)
+            self._failed = _problems_of(parts)
             if self._failed:
                 self._next_try = time.monotonic() + self._pause * uniform(0.5, 1)  # noqa: S311 - no secret
             self._pause = min(self._pause * 2, _MOST_PAUSE) if self._failed else _LEAST_PAUSE
@@ -210,15 +218,30 @@ class Agent:
 
     def _keep_packs(self) -> None:
         """Bring what is assigned, and drop what is not; without an assignment keep what is there."""
+        own = self._policy.keep(None if self._assigned is None else self._assigned.keys())
         if self._assigned is None:
             return
-        for name in sorted(self.memory.managed - self._assigned.keys()):
+        for name in sorted(self.memory.managed - self._assigned.keys() - own):
             self.activation.drop(name)
         for name, version in self._assigned.items():
             there = self.kb.installed.installed.get(name)
             base = (there.manifest.version, there.manifest.digest) if there else None
             fetch = partial(self._client.fetch, name, version, base)
             self.activation.bring(name, version, fetch, partial(self._client.fetch_whole, name, version))
+            if self._serves and self._whole.get(name) != version:
+                self._client.fetch_whole(name, version)
+                self._whole[name] = version
+
+    def _bring_by_policy(self) -> None:
+        """Bring what the owner allows from neighbours, if the hub cannot be heard or believed."""
+        assigned = self._assigned.keys() if self._assigned else set()
+        if (self._unheard or self.memory.stale) and self._policy.lacking(assigned):
+            self._policy.bring(assigned, self.neighbours.addresses())
+
+    def serve(self, base: str) -> None:
+        """Ask for metadata and packs through the relay of this device, which keeps them for neighbours."""
+        self._client.bases = [base]
+        self._serves = True
 
     def _note_stale(self, since: float) -> None:
         if self.memory.stale != since:
@@ -238,10 +261,11 @@ class Agent:
 
     def _listen(self) -> None:
         """Wait for news of the hub, again and again."""
-        pause, failed = _LEAST_PAUSE, False
+        pause, failed, heard = _LEAST_PAUSE, False, 0
         while not self._ended.is_set():
             try:
-                version = self._link.news(self.memory.name, self._version)
+                # What was heard is taken by another thread, and asked for once.
+                version = self._link.news(self.memory.name, max(heard, self._version))
             except Exception as problem:  # noqa: BLE001 - without this thread no news would ever come
                 failed = True
                 self._unheard = (
@@ -257,10 +281,12 @@ class Agent:
             if failed:
                 failed, self._next_try = False, 0.0
                 self._woken.set()
-            if version != self._version:
+            if version not in {heard, self._version}:
+                heard = version
                 self._news.set()
                 self._woken.set()
-                self._ended.wait(_LEAST_PAUSE)
+            # A hub that answers at once, whatever it is asked, is not asked without end.
+            self._ended.wait(_LEAST_PAUSE)
 
 
 def _problems_of(parts: Iterable[Callable[[], object]]) -> list[ZodiacError | OSError]:

@@ -12,6 +12,7 @@ from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.fleet.identity import hashed, proof, root_mark
 from zodiacedge.fleet.problems import refused, unreachable
 from zodiacedge.fleet.trust.metadata import write_file
+from zodiacedge.fleet.trust.wire import FEW_HEADERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ class HubLink:
 
     def status(self, document: object) -> None:
         """Send a status, signed."""
-        body = json.dumps(document).encode()
+        body = json.dumps(document, separators=(",", ":")).encode()
         self._request("POST", "status", body, {"Zodiac-Signature": self._key.sign(body)})
 
     def news(self, name: str, after: int) -> int:
@@ -69,7 +70,12 @@ class HubLink:
         timeout = urllib3.Timeout(connect=5, read=seconds or 15)
         try:
             response = self._pool.request(
-                method, self.base + path, body=body, headers=headers, timeout=timeout, preload_content=False
+                method,
+                self.base + path,
+                body=body,
+                headers={**FEW_HEADERS, **(headers or {})},
+                timeout=timeout,
+                preload_content=False,
             )
             try:
                 data = response.read(_MOST)

@@ -36,6 +36,8 @@ class AgentMemory:
     """Versions that were refused or taken back, with the reasons."""
     returned: dict[str, int] = field(default_factory=dict)
     """The versions that were taken back last."""
+    own: dict[str, int] = field(default_factory=dict)
+    """The versions that came by the owner's policy, without an assignment."""
     needed: dict[str, float] = field(default_factory=dict)
     """When packs were needed last, in seconds since 1970."""
     stale: float = 0.0

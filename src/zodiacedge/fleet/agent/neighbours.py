@@ -57,6 +57,10 @@ class NeighbourFollower:
         """End; requests that wait are left behind."""
         self._ended.set()
 
+    def addresses(self) -> list[str]:
+        """Return the addresses of the neighbours that are named now, each with a slash at its end."""
+        return [f"{neighbour.url}/" for _, neighbour in sorted(self._named().items())]
+
     def look(self) -> None:
         """Follow the neighbours that are named now, and forget those that are not, or are silent."""
         named = self._named()

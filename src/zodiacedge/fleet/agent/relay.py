@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import urllib3
 
 from zodiacedge.fleet.agent.published import news
-from zodiacedge.fleet.trust.metadata import write_file
+from zodiacedge.fleet.trust.metadata import SERVED, write_file
+from zodiacedge.fleet.trust.wire import FEW_HEADERS
+from zodiacedge.util.gzipped import expanded_within, gzipped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
-# Addresses of repositories; no part of one begins with a point.
-_FILES = re.compile(r"/(?:metadata|targets)(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*){1,5}")
-_BLOBS = "/targets/"
+_BLOBS, _METADATA = "/targets/", "/metadata/"
 _ASKED = re.compile(r"/news/[A-Za-z0-9][A-Za-z0-9._-]*\?after=\d{1,18}")
 _PUBLISHED = re.compile(r"/published\?after=([0-9a-f]{0,64})")
 _POSTED = ("/enrol", "/status")
@@ -73,9 +73,13 @@ class Relay(ThreadingHTTPServer):
         self, method: str, path: str, body: bytes | None = None, signature: str = ""
     ) -> tuple[int, bytes]:
         """Ask the hub."""
-        headers = {"Zodiac-Signature": signature} if signature else {}
+        headers = dict(FEW_HEADERS)
+        if signature:
+            headers["Zodiac-Signature"] = signature
+        if path.startswith(_METADATA):
+            headers["Accept-Encoding"] = "gzip"
         response = self.pool.request(
-            method, self.hub + path, body=body, headers=headers, preload_content=False
+            method, self.hub + path, body=body, headers=headers, preload_content=False, decode_content=False
         )
         try:
             data = response.read(_MOST_FILE + 1)
@@ -83,6 +87,11 @@ class Relay(ThreadingHTTPServer):
             response.close()
         if len(data) > _MOST_FILE:
             raise OSError("the answer does not end")
+        if response.headers.get("Content-Encoding") == "gzip":
+            try:
+                data = expanded_within(data, _MOST_FILE)
+            except ValueError as error:
+                raise OSError(str(error)) from error
         return response.status, bytes(data)
 
 
@@ -91,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Hand on a file of the repository, or wait for news."""
-        if _FILES.fullmatch(self.path):
+        if SERVED.fullmatch(self.path):
             self._answer(*self.server.file(self.path))
         elif _ASKED.fullmatch(self.path):
             self._hand_on("GET")
@@ -119,11 +128,18 @@ class _Handler(BaseHTTPRequestHandler):
         except (urllib3.exceptions.HTTPError, OSError):
             self._answer(502, b'{"error": "the hub does not answer"}')
 
+    def _accepted(self) -> str:
+        return str(self.headers.get("Accept-Encoding", ""))
+
     def _answer(self, status: int, data: bytes) -> None:
         begin = re.fullmatch(r"bytes=(\d{1,12})-", self.headers.get("Range", ""))
         if begin and status == 200 and 0 < int(begin[1]) < len(data):
             status, data = 206, data[int(begin[1]) :]
-        self.send_response(status)
+        compress = status == 200 and self.path.startswith(_METADATA) and "gzip" in self._accepted()
+        self.send_response_only(status)
+        if compress:
+            data = gzipped(data)
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -19,12 +19,12 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 from tuf.api.exceptions import RepositoryError
 from tuf.api.metadata import Targets
 
 from zodiacedge.errors import FleetProblem
+from zodiacedge.fleet.hub.files import Files
 from zodiacedge.fleet.hub.state import HubState
 from zodiacedge.fleet.hub.watch import Watch
 from zodiacedge.fleet.trust.metadata import device_path, read_signed
@@ -71,7 +71,7 @@ class Hub:
         self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
         self.state = HubState(folder, online, self._changed)
         self._watch = Watch(self.state, notify)
-        repository = self.state.repository.path
+        files = Files(self.state.repository.path)
         self.app = Starlette(
             routes=[
                 Route("/enrol", self._enrol, methods=["POST"]),
@@ -79,8 +79,8 @@ class Hub:
                 Route("/news/{device}", self._wait),
                 Route("/healthz", self._healthz),
                 Route("/metrics", self._metrics),
-                Mount("/metadata", StaticFiles(directory=repository / "metadata", check_dir=False)),
-                Mount("/targets", StaticFiles(directory=repository / "targets", check_dir=False)),
+                Route("/metadata/{path:path}", files.answer),
+                Route("/targets/{path:path}", files.answer),
             ],
             lifespan=self._lifespan,
         )
@@ -120,7 +120,7 @@ class Hub:
 
         def take(body: bytes) -> bytes:
             self.state.report(body, signature)
-            return b"{}"
+            return b""
 
         return await self._answered(request, "statuses", take)
 
@@ -140,7 +140,7 @@ class Hub:
             self._counts["refused"] += 1
             return JSONResponse({"error": str(error)}, _BAD)
         self._counts[count] += 1
-        return Response(answer, media_type="application/json")
+        return Response(answer)
 
     async def _wait(self, request: Request) -> Response:
         device = request.path_params["device"]
@@ -163,7 +163,7 @@ class Hub:
             if not self._waiting[device]:
                 del self._waiting[device]
                 self._news.pop(device, None)
-        return JSONResponse({"version": version})
+        return Response(json.dumps({"version": version}))
 
     def _version(self, path: str) -> int:
         try:

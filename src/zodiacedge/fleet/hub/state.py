@@ -93,8 +93,12 @@ class HubState:
             return True
 
     def take_published(self) -> bool:
-        """State which versions are published; return whether that is new."""
+        """State which versions are published; return whether that is new.
+
+        Devices see them before they are assigned: a publication that goes on is waited for.
+        """
         with self._lock:
+            self.repository.renew(self._online, only_if_needed=True)
             now = {
                 _fact("published", name, number)
                 for name, versions in self.repository.published().items()
@@ -181,16 +185,16 @@ class HubState:
 
     def _sign(self) -> None:
         """Sign and write the assignments that may have changed."""
+        published = self.repository.published() if self._dirty else {}
         while self._dirty:
             device = self._dirty.pop()
             answers = self.kb.query(f"?- assigned({_quoted(device)}, P, V) .")
             packs: dict[str, int] = {}
-            published = self.repository.published()
             for name, version in answers:
                 # Rules may say more than is possible; they say it again when it is.
-                if isinstance(version, int) and version in published.get(str(name), []):
+                if isinstance(version, int) and version in published.get(str(name), {}):
                     packs[str(name)] = max(version, packs.get(str(name), 0))
-            if self.repository.assign(device, packs, self._online):
+            if self.repository.assign(device, packs, self._online, published):
                 self._changed(device)
 
 

@@ -5,6 +5,7 @@ The folder of a client keeps the newest metadata, so that nothing older is taken
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tuf.api.exceptions import (
@@ -77,6 +78,15 @@ class Client:
     def close(self) -> None:
         """Close connections."""
         self.wire.close()
+
+    @contextmanager
+    def asking(self, base: str) -> Iterator[None]:
+        """Ask one server instead; what is believed of it is what is believed of any."""
+        usual, self.bases = self.bases, [base]
+        try:
+            yield
+        finally:
+            self.bases, self._updater = usual, None
 
     def refresh(self) -> None:
         """Bring the metadata up to date, or raise: it is refused, has expired, or no server answers."""

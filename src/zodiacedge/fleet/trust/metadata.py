@@ -29,6 +29,8 @@ LIFETIMES = {
     Timestamp.type: timedelta(days=1),
     ASSIGNMENT: timedelta(days=7),
 }
+# The addresses of files in a repository; no part of one begins with a point.
+SERVED = re.compile(r"/(?:metadata|targets)(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*){1,5}")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _Signed = TypeVar("_Signed", Root, Targets, Snapshot, Timestamp)
 
@@ -36,6 +38,11 @@ _Signed = TypeVar("_Signed", Root, Targets, Snapshot, Timestamp)
 def pack_role(name: str) -> str:
     """Return the role that says which versions of a pack are published."""
     return f"pack-{name}"
+
+
+def pack_of_role(role: str) -> str:
+    """Return the pack whose versions a role says."""
+    return role.removeprefix(pack_role(""))
 
 
 def pack_path(name: str, version: int) -> str:
@@ -100,7 +107,11 @@ class MetadataFolder:
 
     def newest(self, role: str, kind: type[_Signed]) -> _Signed:
         """Return the newest version of a role, or raise if it cannot be read."""
-        name = "timestamp.json" if role == Timestamp.type else f"{self.version(role)}.{role}.json"
+        return self.at(role, 0 if role == Timestamp.type else self.version(role), kind)
+
+    def at(self, role: str, version: int, kind: type[_Signed]) -> _Signed:
+        """Return a version of a role, or raise if it cannot be read; there is one timestamp only."""
+        name = "timestamp.json" if role == Timestamp.type else f"{version}.{role}.json"
         try:
             return read_signed((self.path / name).read_bytes(), kind).signed
         except (OSError, RepositoryError) as error:

@@ -2,7 +2,7 @@
 
     metadata/N.root.json, N.targets.json, N.pack-NAME.json, N.snapshot.json, timestamp.json
     metadata/devices/DEVICE.json       which packs a device is to run
-    targets/packs/NAME/HASH.8.zpack    blobs, named by their contents
+    targets/packs/NAME/HASH.8.zpack    compressed packs and deltas: blobs, named by their contents
 
 Publishing needs the key of packs. What needs the online key can be done later, by the hub.
 """
@@ -10,6 +10,7 @@ Publishing needs the key of packs. What needs the online key can be done later, 
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ from zodiacedge.fleet.trust.metadata import (
     delta_path,
     device_path,
     pack_at,
+    pack_of_role,
     pack_path,
     pack_role,
     read_signed,
@@ -47,11 +49,16 @@ from zodiacedge.fleet.trust.metadata import (
 from zodiacedge.packs.delta import delta_between
 from zodiacedge.packs.file import decoded, encoded
 from zodiacedge.packs.pack import Pack
+from zodiacedge.util.gzipped import gzipped
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    from zodiacedge.packs.delta import PackDelta
+
+Published = Mapping[str, Mapping[int, TargetFile]]
+"""The versions of packs, with what identifies the contents of each."""
 # So many versions of a pack can be assigned, and deltas to the newest start at them.
 KEPT = 5
 # The roles of the top level and the keys that sign them.
@@ -97,10 +104,24 @@ class Repository:
             note = "zodiac keys init --repo DIR makes one"
             raise bad_keys(self.path, "is no repository", note) from error
 
-    def published(self) -> dict[str, list[int]]:
-        """Return the versions that can be assigned, by pack, in order."""
-        names = sorted({p.name.split(".", 1)[1][5:-5] for p in self.metadata.path.glob("*.pack-*.json")})
-        return {name: sorted(self._versions(self._role(name))) for name in names}
+    def published(self) -> Published:
+        """Return what can be assigned: what the snapshot lists that devices see by now."""
+        timestamp = self.metadata.newest(Timestamp.type, Timestamp)
+        snapshot = self.metadata.at(Snapshot.type, timestamp.snapshot_meta.version, Snapshot)
+        found: dict[str, dict[int, TargetFile]] = {}
+        for listed, meta in sorted(snapshot.meta.items()):
+            role = listed.removesuffix(".json")
+            if role != Targets.type:
+                targets = self.metadata.at(role, meta.version, Targets).targets
+                packs = ((pack_at(path), target) for path, target in targets.items())
+                found[pack_of_role(role)] = {pack[1]: target for pack, target in packs if pack}
+        return found
+
+    def _names(self) -> list[str]:
+        """Return the packs that have a role."""
+        return sorted(
+            {pack_of_role(p.name.split(".", 1)[1][:-5]) for p in self.metadata.path.glob("*.pack-*.json")}
+        )
 
     def publish(self, pack: Pack, keys: str | os.PathLike[str]) -> list[str]:
         """Publish a pack, with deltas from versions before; return the paths of what is new.
@@ -136,13 +157,14 @@ class Repository:
 
     def _blobs(self, pack: Pack, role: Targets) -> Iterator[tuple[str, TargetFile]]:
         """Write the blobs of a new version and yield what the role says about them."""
-        yield self._blob(pack_path(pack.name, pack.version), encoded(pack))
+        yield self._blob(pack_path(pack.name, pack.version), pack)
         for version in self._versions(role)[1 - KEPT :]:
             before = self.pack(pack.name, version)
-            data = encoded(delta_between(before, pack))
-            yield self._blob(delta_path(pack.name, version, pack.version), data)
+            delta = delta_between(before, pack)
+            yield self._blob(delta_path(pack.name, version, pack.version), delta)
 
-    def _blob(self, path: str, data: bytes) -> tuple[str, TargetFile]:
+    def _blob(self, path: str, contents: Pack | PackDelta) -> tuple[str, TargetFile]:
+        data = gzipped(encoded(contents))
         target = TargetFile.from_data(path, data, ["sha256"])
         write_file(self.path / "targets" / next(iter(target.get_prefixed_paths())), data)
         return path, target
@@ -156,12 +178,21 @@ class Repository:
             return pack
         raise bad_keys(path, "is no pack", "restore it from a copy")
 
-    def assign(self, device: str, packs: Mapping[str, int], online: CryptoSigner) -> bool:
-        """Say which packs a device is to run; return whether that is new, or was about to expire."""
-        targets = {}
-        for name, version in sorted(packs.items()):
-            path = pack_path(name, version)
-            targets[path] = self._role(name).targets[path]
+    def assign(
+        self,
+        device: str,
+        packs: Mapping[str, int],
+        online: CryptoSigner,
+        published: Published | None = None,
+    ) -> bool:
+        """Say which packs a device is to run; return whether that is new, or was about to expire.
+
+        What is published need not be read again, if the caller has it.
+        """
+        published = self.published() if published is None else published
+        targets = {
+            pack_path(name, version): published[name][version] for name, version in sorted(packs.items())
+        }
         file = self.metadata.path / device_path(device)
         before: Targets | None = None
         if file.exists():
@@ -211,7 +242,7 @@ class Repository:
     def _resign(self, before: Mapping[str, str], signers: Mapping[str, CryptoSigner]) -> None:
         """Sign the role of targets and those of packs with the keys in force."""
         targets = self.metadata.newest(Targets.type, Targets)
-        names = {PACKS: [pack_role(name) for name in self.published()], ONLINE: [ASSIGNMENT]}
+        names = {PACKS: [pack_role(name) for name in self._names()], ONLINE: [ASSIGNMENT]}
         for key, roles in names.items():
             for role in roles:
                 if before[key] != signers[key].public_key.keyid:
@@ -253,7 +284,7 @@ class Repository:
 
     def _current(self) -> dict[str, MetaFile]:
         """Return the newest versions of the roles that a snapshot lists."""
-        roles = [Targets.type, *(pack_role(name) for name in self.published())]
+        roles = [Targets.type, *(pack_role(name) for name in self._names())]
         return {f"{role}.json": MetaFile(self.metadata.version(role)) for role in roles}
 
     def _is_due(self) -> bool:

@@ -1,7 +1,8 @@
 """Downloads over HTTP: bounded in bytes by TUF, here in time, and resumed where the connection broke.
 
 What is downloaded of a blob is kept in a file, so that the next attempt, after a restart too, asks for the
-rest only. Blobs are named by their contents, so the rest of one is always the rest of the same.
+rest only. Blobs are named by their contents, so the rest of one is always the rest of the same. A server may
+compress metadata: it is expanded a little at a time, so that the bound of TUF holds for what comes out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from urllib.parse import urlsplit
 import urllib3
 from tuf.api.exceptions import DownloadError, DownloadHTTPError
 from tuf.ngclient import FetcherInterface
+from urllib3.util import SKIP_HEADER
+
+from zodiacedge.util.gzipped import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 _BLOB = re.compile(r"/targets/(?:[^/]+/)*([0-9a-f]{64})\.")
 _CHUNK = 1 << 16
 _TRIES = 4
+# What urllib3 sends by itself and no hub reads.
+FEW_HEADERS = {"User-Agent": SKIP_HEADER, "Accept-Encoding": SKIP_HEADER}
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
 
 
@@ -35,7 +41,7 @@ class Wire(FetcherInterface):
         self._seconds = seconds
         self._pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=15), retries=False)
         self.bytes = 0
-        """The bytes of all bodies that were received."""
+        """The bytes of all bodies that were received, as they were sent."""
 
     def part(self, url: str) -> Path | None:
         """Return the file that holds the part of a blob; None for metadata."""
@@ -68,7 +74,6 @@ class Wire(FetcherInterface):
                 with closing(self._rest(url, received, end)) as chunks:
                     for chunk in chunks:
                         received += len(chunk)
-                        self.bytes += len(chunk)
                         if part is not None:
                             part.parent.mkdir(parents=True, exist_ok=True)
                             with part.open("ab") as file:
@@ -82,8 +87,14 @@ class Wire(FetcherInterface):
 
     def _rest(self, url: str, received: int, end: float) -> Generator[bytes, None, None]:
         """Yield the body behind the bytes that are there."""
-        headers = {"Range": f"bytes={received}-"} if received else {}
-        response = self._pool.request("GET", url, headers=headers, preload_content=False)
+        headers = dict(FEW_HEADERS)
+        if received:
+            headers["Range"] = f"bytes={received}-"
+        elif not _BLOB.search(urlsplit(url).path):
+            headers["Accept-Encoding"] = "gzip"
+        response = self._pool.request(
+            "GET", url, headers=headers, preload_content=False, decode_content=False
+        )
         try:
             if response.status == _UNSATISFIABLE and received:
                 return
@@ -91,16 +102,27 @@ class Wire(FetcherInterface):
                 raise DownloadHTTPError(f"{url}: HTTP status {response.status}", response.status)
             # A server without ranges sends everything again.
             skip = received if response.status == _OK else 0
-            while chunk := response.read1(_CHUNK):
-                if time.monotonic() > end:
-                    raise DownloadError(f"{url}: takes longer than {self._seconds:g} s")
+            chunks: Iterator[bytes] = self._chunks(response, url, end)
+            if response.headers.get("Content-Encoding") == "gzip":
+                chunks = expanded(chunks)
+            for chunk in chunks:
                 if skip >= len(chunk):
                     skip -= len(chunk)
                     continue
                 yield chunk[skip:]
                 skip = 0
+        except ValueError as error:
+            raise DownloadError(f"{url}: {error}") from error
         finally:
             response.close()
+
+    def _chunks(self, response: urllib3.BaseHTTPResponse, url: str, end: float) -> Iterator[bytes]:
+        """Yield a body as it arrives."""
+        while chunk := response.read1(_CHUNK):
+            if time.monotonic() > end:
+                raise DownloadError(f"{url}: takes longer than {self._seconds:g} s")
+            self.bytes += len(chunk)
+            yield chunk
 
 
 class FirstThatAnswers(FetcherInterface):
