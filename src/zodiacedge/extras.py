@@ -13,6 +13,8 @@ LIBRARIES = {
     "compression": ("zstandard",),
     "drawing": ("grandalf",),
     "objects": ("obstore", "pyarrow", "deltalake"),
+    "fleet": ("tuf", "cryptography", "starlette", "uvicorn", "urllib3"),
+    "mqtt": ("paho",),
     "spark": ("pyspark", "pandas", "pyarrow", "deltalake"),
 }
 """The libraries of each extra."""

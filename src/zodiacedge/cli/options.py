@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.standard_input import Source
 
     Command = Callable[..., None]
+    Decorator = Callable[[Command], Command]
 
 FORMATS = ("csv", "tsv", "nt", "ttl", "jsonl", "parquet", "arrow")
 
@@ -76,6 +78,7 @@ limit_option = click.option(
 _strict_option = click.option("--strict", is_flag=True, help="Fail on bad lines and evaluation errors.")
 _facts_option = click.option(
     "--facts",
+    "files",
     multiple=True,
     type=FILE,
     metavar="FILE",
@@ -105,6 +108,30 @@ functions_option = click.option(
 )
 
 
+def as_argument(name: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+    """Return a decorator that adds options, whose values a command gets together as one argument.
+
+    Args:
+        name: The argument.
+        make: Makes it from the values. They are passed by the names of its parameters.
+        options: The options, in the order of the help.
+    """
+    parameters = tuple(inspect.signature(make).parameters)
+
+    def decorated(function: Command) -> Command:
+        @functools.wraps(function)
+        def call(*args: object, **values: object) -> None:
+            given = {parameter: values.pop(parameter) for parameter in parameters if parameter in values}
+            function(*args, **{name: make(**given)}, **values)
+
+        command: Command = call
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
 @dataclass(frozen=True, slots=True)
 class DataOptions:
     """The files of facts of a command, and how to read them."""
@@ -118,39 +145,11 @@ class DataOptions:
     """Whether bad lines fail the command, and evaluation errors too."""
 
 
-def reading_options(function: Command) -> Command:
-    """Add the options for reading files of facts as the argument `data`, which has no files."""
-
-    @header_option
-    @delimiter_option
-    @_base_option
-    @quarantine_option
-    @_strict_option
-    @functools.wraps(function)
-    def call(
-        *args: object,
-        header: bool,
-        delimiter: str,
-        base: str,
-        quarantine: str | None,
-        strict: bool,
-        **options: object,
-    ) -> None:
-        function(*args, data=DataOptions((), header, delimiter, base, quarantine, strict), **options)
-
-    return call
-
-
-def data_options(function: Command) -> Command:
-    """Add `--facts`, and the options for reading these files, as the argument `data`."""
-
-    @_facts_option
-    @reading_options
-    @functools.wraps(function)
-    def call(*args: object, facts: tuple[Source, ...], data: DataOptions, **options: object) -> None:
-        function(*args, data=replace(data, files=facts), **options)
-
-    return call
+_READING = (header_option, delimiter_option, _base_option, quarantine_option, _strict_option)
+# For reading files of facts as the argument `data`, which has no files.
+reading_options = as_argument("data", DataOptions, *_READING)
+# `--facts`, and the options for reading these files, as the argument `data`.
+data_options = as_argument("data", DataOptions, _facts_option, *_READING)
 
 
 def ignore_option(function: Command) -> Command:
@@ -203,48 +202,41 @@ def files_options(function: Command) -> Command:
     return form(what(function))
 
 
-def limit_options(function: Command) -> Command:
-    """Add `--max-facts`, `--max-rounds`, `--max-seconds` and `--max-memory` as the argument `limits`."""
-    defaults = Limits()
-
-    @click.option(
+# The limits of an evaluation as the argument `limits`.
+limit_options = as_argument(
+    "limits",
+    Limits,
+    click.option(
         "--max-facts",
+        "facts",
         type=click.IntRange(min=0),
-        default=defaults.facts,
+        default=Limits().facts,
         show_default=True,
         help="Limit of derived facts.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--max-rounds",
+        "rounds",
         type=click.IntRange(min=1),
-        default=defaults.rounds,
+        default=Limits().rounds,
         help="Limit of rounds of one hyper-node; none if not given.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--max-seconds",
+        "seconds",
         type=click.FloatRange(min=0),
-        default=defaults.seconds,
+        default=Limits().seconds,
         show_default=True,
         help="Time limit of an evaluation.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--max-memory",
+        "memory",
         type=click.IntRange(min=1),
-        default=defaults.memory,
+        default=Limits().memory,
         help="Memory limit of the process in bytes; 80 % of the machine's if not given.",
-    )
-    @functools.wraps(function)
-    def call(
-        *args: object,
-        max_facts: int | None,
-        max_rounds: int | None,
-        max_seconds: float | None,
-        max_memory: int | None,
-        **options: object,
-    ) -> None:
-        function(*args, limits=Limits(max_facts, max_rounds, max_seconds, max_memory), **options)
-
-    return call
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,50 +253,36 @@ class EngineOptions:
     """Options of Spark, as texts `name=value`."""
 
 
-def _choice_of(engines: Sequence[str]) -> Callable[[Command], Command]:
+def _choice_of(engines: Sequence[str]) -> Decorator:
     """Return a decorator that adds the options of the engine and `--functions` as the argument `on`."""
-
-    def decorated(function: Command) -> Command:
-        @click.option("--engine", type=click.Choice(engines), default="embedded", show_default=True)
-        @click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]")
-        @click.option(
+    return as_argument(
+        "on",
+        EngineOptions,
+        click.option("--engine", type=click.Choice(engines), default="embedded", show_default=True),
+        click.option("--master", default="", metavar="URL", help="Where Spark runs.  [default: local[*]]"),
+        click.option(
             "--scratch",
             default="",
             type=FILE,
             metavar="URI",
             help="A folder that the whole cluster sees.",
-        )
-        @click.option(
+        ),
+        click.option(
             "--seed",
             type=int,
             default=0,
             metavar="N",
             help="Seed of Spark's fingerprints, if two collide.",
-        )
-        @click.option(
+        ),
+        click.option(
             "--spark-option",
+            "spark",
             multiple=True,
             metavar="NAME=VALUE",
             help="An option of the engine spark, such as gather_rows=1000000, or a setting of Spark.",
-        )
-        @functions_option
-        @functools.wraps(function)
-        def call(  # noqa: PLR0913 - each is an option that users set alone
-            *args: object,
-            engine: str,
-            master: str,
-            scratch: str,
-            seed: int,
-            spark_option: tuple[str, ...],
-            functions: tuple[str, ...],
-            **options: object,
-        ) -> None:
-            on = EngineOptions(engine, master, scratch, seed, functions, spark_option)
-            function(*args, on=on, **options)
-
-        return call
-
-    return decorated
+        ),
+        functions_option,
+    )
 
 
 engine_options = _choice_of(STORE_ENGINES)
@@ -321,17 +299,7 @@ class CommitOptions:
     on: EngineOptions
 
 
-def commit_options(function: Command) -> Command:
-    """Add the message, `--wait`, the limits and the engine as the argument `commit`."""
-
-    @message_option
-    @wait_option
-    @limit_options
-    @engine_options
-    @functools.wraps(function)
-    def call(
-        *args: object, message: str, wait: float, limits: Limits, on: EngineOptions, **options: object
-    ) -> None:
-        function(*args, commit=CommitOptions(message, wait, limits, on), **options)
-
-    return call
+# The message, `--wait`, the limits and the engine as the argument `commit`.
+commit_options = as_argument(
+    "commit", CommitOptions, message_option, wait_option, limit_options, engine_options
+)

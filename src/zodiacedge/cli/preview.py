@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from zodiacedge.cli.options import FILE
+from zodiacedge.cli.options import FILE, as_argument
 from zodiacedge.cli.output import write_text
 from zodiacedge.cli.show import show_net_change
 from zodiacedge.kb.preview.page import preview_page
 from zodiacedge.language.printer import format_atom, format_predicate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from zodiacedge.cli.console import Console
     from zodiacedge.kb.preview.samples import Preview
-
-    Command = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +28,31 @@ class DryRun:
     html: str | None
 
 
-def dry_run_options(function: Command) -> Command:
-    """Add `--dry-run`, `--samples` and `--html` as the argument `dry_run`."""
+def _dry_run(*, dry_run: bool, samples: int, html: str | None) -> DryRun:
+    if html and not dry_run:
+        raise click.UsageError("--html is the preview of a dry run: add --dry-run.")
+    return DryRun(dry_run, samples, html)
 
-    @click.option("--dry-run", is_flag=True, help="Print a preview of the change; commit nothing.")
-    @click.option(
+
+dry_run_options = as_argument(
+    "dry_run",
+    _dry_run,
+    click.option("--dry-run", is_flag=True, help="Print a preview of the change; commit nothing."),
+    click.option(
         "--samples",
         type=click.IntRange(min=0),
         default=2,
         show_default=True,
         metavar="N",
         help="Of a dry run: show N facts that a predicate gains, and N that it loses, with reasons.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--html",
         type=FILE,
         metavar="FILE",
         help="Of a dry run: write the preview as a page, with the rule graph.",
-    )
-    @functools.wraps(function)
-    def call(*args: object, dry_run: bool, samples: int, html: str | None, **options: object) -> None:
-        if html and not dry_run:
-            raise click.UsageError("--html is the preview of a dry run: add --dry-run.")
-        function(*args, dry_run=DryRun(dry_run, samples, html), **options)
-
-    return call
+    ),
+)
 
 
 def show_preview(console: Console, preview: Preview, options: DryRun) -> dict[str, object]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from zodiacedge.cli.options import FILE
+from zodiacedge.cli.options import FILE, as_argument
 from zodiacedge.cli.rule_files import TextFile, standard_input_text
 from zodiacedge.cli.standard_input import STANDARD_INPUT
 from zodiacedge.io.text import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Command = Callable[..., None]
+    from collections.abc import Iterator, Sequence
 
 _file_option = click.option(
     "--query-file",
@@ -28,33 +25,30 @@ _file_option = click.option(
 )
 
 
-def queries_options(function: Command) -> Command:
-    """Add `--query` and `--query-file` as the argument `queries`; place it below `common`."""
+def _queries(queries: Sequence[str], query_files: Sequence[str]) -> tuple[TextFile, ...]:
+    return tuple(_texts(queries, query_files))
 
-    @click.option(
+
+def _one_query(query: str | None, query_files: Sequence[str]) -> TextFile:
+    if len(query_files) + (query is not None) != 1:
+        raise click.UsageError("Give one query: QUERY, or --query-file FILE.")
+    (text,) = _texts([] if query is None else [query], query_files)
+    return text
+
+
+# `--query` and `--query-file` as the argument `queries`; place it below `common`.
+queries_options = as_argument(
+    "queries",
+    _queries,
+    click.option(
         "--query", "queries", multiple=True, metavar="Q", help="A query, such as 'p(X)'; - for stdin."
-    )
-    @_file_option
-    @functools.wraps(function)
-    def call(*args: object, queries: Sequence[str], query_files: Sequence[str], **options: object) -> None:
-        function(*args, queries=tuple(_texts(queries, query_files)), **options)
-
-    return call
-
-
-def query_argument(function: Command) -> Command:
-    """Add the argument `query`, or `--query-file` in its place; place it below `common`."""
-
-    @click.argument("query", metavar="[QUERY]", required=False)
-    @_file_option
-    @functools.wraps(function)
-    def call(*args: object, query: str | None, query_files: Sequence[str], **options: object) -> None:
-        if len(query_files) + (query is not None) != 1:
-            raise click.UsageError("Give one query: QUERY, or --query-file FILE.")
-        (text,) = _texts([] if query is None else [query], query_files)
-        function(*args, query=text, **options)
-
-    return call
+    ),
+    _file_option,
+)
+# The argument `query`, or `--query-file` in its place; place it below `common`.
+query_argument = as_argument(
+    "query", _one_query, click.argument("query", metavar="[QUERY]", required=False), _file_option
+)
 
 
 def _texts(queries: Sequence[str], files: Sequence[str]) -> Iterator[TextFile]:

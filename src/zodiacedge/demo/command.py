@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
 from zodiacedge.demo.story import play
 from zodiacedge.engine.select import STORE_ENGINES
+from zodiacedge.extras import need
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -51,7 +51,7 @@ def command(console: Console, *, turbines: int, engine: str, out: str, fleet: bo
       zodiac demo --fleet
     """
     if fleet:
-        need("tuf", "cryptography", "starlette", "uvicorn")
+        need("fleet", "zodiac demo --fleet")
         from zodiacedge.demo.fleet import play_fleet  # noqa: PLC0415 - of an extra
 
         found = play_fleet(console, Path(f"{out}-fleet"))

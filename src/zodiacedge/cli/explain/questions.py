@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zodiacedge.cli.options import FILE, Amount
+from zodiacedge.cli.options import FILE, Amount, as_argument
 from zodiacedge.cli.output import write_text
 from zodiacedge.errors import CheckProblem, ZodiacError
 from zodiacedge.explain.budget import SECONDS
@@ -125,17 +125,17 @@ def _written(answer: Explained, form: Form) -> str:
             return answer.to_text(form.depth)
 
 
-def question_options(function: Command) -> Command:
-    """Add `--explain` and `--why-not` as the argument `questions`."""
+def _questions(explain: Sequence[str], why_not: Sequence[str]) -> tuple[tuple[bool, str], ...]:
+    return (*((True, text) for text in explain), *((False, text) for text in why_not))
 
-    @click.option("--explain", multiple=True, metavar="FACT", help="Say why a fact is there, such as 'p(a)'.")
-    @click.option("--why-not", multiple=True, metavar="FACT", help="Say why a fact is not there.")
-    @functools.wraps(function)
-    def call(*args: object, explain: tuple[str, ...], why_not: tuple[str, ...], **options: object) -> None:
-        asked = [(True, text) for text in explain] + [(False, text) for text in why_not]
-        function(*args, questions=tuple(asked), **options)
 
-    return call
+# `--explain` and `--why-not` as the argument `questions`.
+question_options = as_argument(
+    "questions",
+    _questions,
+    click.option("--explain", multiple=True, metavar="FACT", help="Say why a fact is there, such as 'p(a)'."),
+    click.option("--why-not", multiple=True, metavar="FACT", help="Say why a fact is not there."),
+)
 
 
 def check_questions(questions: Sequence[tuple[bool, str]], prefixes: Mapping[str, str]) -> None:

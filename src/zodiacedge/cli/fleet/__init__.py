@@ -1,6 +1,5 @@
 """Commands on fleets of devices; they need the libraries of `zodiacedge[fleet]`.
 
-needed   says what is missing
 keys     `zodiac keys init` and `zodiac keys rotate`
 publish  `zodiac publish`
 hub      `zodiac hub`

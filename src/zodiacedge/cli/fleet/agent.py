@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import FILE, EngineOptions, functions_option, limit_options, store_argument
+from zodiacedge.extras import need
 from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ def command(  # noqa: PLR0913 - one argument per option
     Example:
       zodiac agent wt1.zodiac --hub http://127.0.0.1:8420 --name wt1 --code CODE --landing readings
     """
-    need("tuf", "cryptography", "urllib3")
+    need("fleet", "zodiac agent")
     hold_little()
     if mqtt:
-        need("paho", extra="mqtt")
+        need("mqtt", "--mqtt")
     from zodiacedge.fleet.agent.agent import Agent, AgentOptions  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.relay import Relay  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.sources import (  # noqa: PLC0415 - of an extra

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
+from zodiacedge.extras import need
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -29,7 +29,7 @@ def command(console: Console, *, folder: str, device: str, groups: tuple[str, ..
     Example:
       zodiac enrol hub wt1 --group north
     """
-    need("tuf", "cryptography")
+    need("fleet", "zodiac enrol")
     from zodiacedge.fleet.hub.codes import Codes  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.trust.repository import Repository  # noqa: PLC0415 - of an extra
 

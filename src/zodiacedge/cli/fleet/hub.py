@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
+from zodiacedge.extras import need
 from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac hub hub --keys keys
       zodiac hub hub --keys keys --host 0.0.0.0 --tls-cert hub.crt --tls-key hub.key
     """
-    need("tuf", "cryptography", "starlette", "uvicorn")
+    need("fleet", "zodiac hub")
     hold_little()
     if bool(tls_cert) != bool(tls_key):
         raise click.UsageError("TLS needs both --tls-cert and --tls-key.")

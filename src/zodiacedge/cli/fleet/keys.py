@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
+from zodiacedge.extras import need
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
@@ -41,7 +41,7 @@ def init(console: Console, *, folder: str, repo: str) -> None:
     Example:
       zodiac keys init keys --repo repository
     """
-    need("tuf", "cryptography")
+    need("fleet", "zodiac keys")
     from zodiacedge.fleet.trust.keys import make_keys  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.trust.repository import Repository  # noqa: PLC0415 - of an extra
 
@@ -68,7 +68,7 @@ def rotate(console: Console, *, folder: str, names: tuple[str, ...], repo: str) 
     Example:
       zodiac keys rotate keys --repo repository online
     """
-    need("tuf", "cryptography")
+    need("fleet", "zodiac keys")
     from zodiacedge.fleet.trust.repository import Repository  # noqa: PLC0415 - of an extra
 
     chosen = tuple(dict.fromkeys(names))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.needed import need
 from zodiacedge.cli.options import FILE
 from zodiacedge.errors import Diagnostic, PackProblem
+from zodiacedge.extras import need
 from zodiacedge.packs.file import read_pack
 from zodiacedge.packs.pack import Pack
 
@@ -29,7 +29,7 @@ def command(console: Console, *, file: str, repo: str, keys: str) -> None:
     Example:
       zodiac publish diagnosis-8.zpack --repo repository --keys keys
     """
-    need("tuf", "cryptography")
+    need("fleet", "zodiac publish")
     from zodiacedge.fleet.trust.repository import Repository  # noqa: PLC0415 - of an extra
 
     pack = read_pack(file)
