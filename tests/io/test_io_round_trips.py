@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zodiacedge.io import facts_of_table, read_all, read_cell, table_of, write_cell, write_facts
-from zodiacedge.io.names import file_stem
+from zodiacedge.io.file_names import file_stem
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import (
     IRI,

@@ -28,7 +28,7 @@ from zodiacedge.engine.spark.persistence.adapter import SparkPersistence
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import Diagnostic, StoreProblem, UsageProblem, ZodiacError
-from zodiacedge.io import ordered
+from zodiacedge.io import external_sort
 from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 from zodiacedge.store.location.base import location_of
 from zodiacedge.store.store import DurableStore
@@ -323,7 +323,7 @@ def test_versions_are_compared_by_tasks_and_exported_some_facts_at_a_time(
 
     for name in ("visible", "derived", "explicit"):
         monkeypatch.setattr(SparkState, name, listed)
-    monkeypatch.setattr(ordered, "_MAX_ROWS", 100)
+    monkeypatch.setattr(external_sort, "_MAX_ROWS", 100)
     for one, name in ((memory, "embedded"), (kb, "spark")):
         export(one, str(tmp_path / name), "jsonl", everything=False)
     for path in (tmp_path / "embedded").iterdir():

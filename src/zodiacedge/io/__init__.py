@@ -12,8 +12,8 @@
     tables          facts from Arrow tables and data frames
     quarantine      files of bad lines and late facts
     file_batch      files that arrived in a folder, for streams
-    names           file names for predicates
-    ordered         external merge sort of rows
+    file_names      file names for predicates
+    external_sort   external merge sort of rows
     export          the folder of an export: staging, predicates.json
     write           facts to a folder
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.extras import need
 from zodiacedge.io.export import ExportReport, staged_export
+from zodiacedge.io.external_sort import Relations, Row
+from zodiacedge.io.file_names import file_names
 from zodiacedge.io.formats.arrow_rows import ChunkedRows
 from zodiacedge.io.formats.jsonl import json_line
 from zodiacedge.io.formats.rdftext import Turtle, check_rdf, nt_lines
 from zodiacedge.io.formats.tabular import tabular_lines
-from zodiacedge.io.names import file_names
-from zodiacedge.io.ordered import Relations, Row
 from zodiacedge.io.problems import problem, writing
 from zodiacedge.io.sources import Format
 from zodiacedge.io.streams import COMPRESSIONS, open_target

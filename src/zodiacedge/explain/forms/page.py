@@ -6,15 +6,14 @@ depth: what lies deeper than `_LONGEST` facts follows as a list of its own, and 
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from zodiacedge.explain.forms.explanation import DEPTH
 from zodiacedge.explain.forms.lines import has_children
 from zodiacedge.explain.forms.outlines import outline
+from zodiacedge.util.html import filled_page, web_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from zodiacedge.explain.forms.lines import Outline, OutlineLine, Piece
     from zodiacedge.explain.forms.outlines import Explained
 
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PACKAGE = "zodiacedge.explain.forms"
 _LONGEST = 24
 # A notebook shows so many lines; the page has all.
 _MOST_LINES = 500
@@ -39,19 +38,14 @@ def to_fragment(answer: Explained) -> str:
     shown = outline(answer, DEPTH)
     ids = blake2b(repr(shown.lines).encode(), digest_size=4).hexdigest()
     body = explanation(shown, 2, f"z{ids}-", _MOST_LINES)
-    return f'<div class="zodiac"><style>{_file("style.css")}</style>{body}</div>'
+    return f'<div class="zodiac"><style>{web_file(_PACKAGE, "style.css")}</style>{body}</div>'
 
 
 def page(title: str, body: str, style: str = "") -> str:
     """Return a page with a title, buttons to fold and unfold, and a body of HTML."""
-    parts = {
-        "title": escape(title),
-        "style": f"{_file('style.css')}{_file('page.css')}{style}",
-        "body": body,
-        "script": _file("page.js"),
-    }
-    # In one pass: a fact may look like a place of the template.
-    return _PLACE.sub(lambda place: parts[place[1]], _file("page.html"))
+    styles = web_file(_PACKAGE, "style.css") + web_file(_PACKAGE, "page.css") + style
+    script = web_file(_PACKAGE, "page.js")
+    return filled_page(_PACKAGE, title=escape(title), style=styles, body=body, script=script)
 
 
 def explanation(shown: Outline, depth: int | None, ids: str = "", most: int | None = None) -> str:
@@ -113,7 +107,3 @@ def _piece(piece: Piece, ids: str) -> str:
 
 def _rule_id(name: str) -> str:
     return f"rule-{escape(name.replace(' ', '-'))}"
-
-
-def _file(name: str) -> str:
-    return (files("zodiacedge.explain.forms") / "web" / name).read_text(encoding="utf-8")

@@ -24,8 +24,8 @@ from tuf.api.exceptions import RepositoryError
 from tuf.api.metadata import Targets
 
 from zodiacedge.errors import FleetProblem
+from zodiacedge.fleet.hub.assignments import HubState
 from zodiacedge.fleet.hub.files import Files
-from zodiacedge.fleet.hub.state import HubState
 from zodiacedge.fleet.hub.watch import Watch
 from zodiacedge.fleet.trust.metadata import device_path, read_signed
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from zodiacedge.fleet.hub.state import HubState
+    from zodiacedge.fleet.hub.assignments import HubState
 
 _LOGGER = logging.getLogger(__name__)
 _SECONDS = 0.5

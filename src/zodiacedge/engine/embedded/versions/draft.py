@@ -16,10 +16,10 @@ from zodiacedge.engine.embedded.storage.database import WINDOWS
 from zodiacedge.engine.embedded.storage.overlay import Overlay
 from zodiacedge.engine.embedded.storage.relation import TYPED, Relation
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
-from zodiacedge.engine.embedded.versions.clock import Clock
 from zodiacedge.engine.embedded.versions.difference import TableDifference
 from zodiacedge.engine.embedded.versions.ownership import split_changes
 from zodiacedge.engine.embedded.versions.read_view import Gains, ReadView
+from zodiacedge.engine.embedded.versions.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class Draft(ReadView):
     """Called with the round at intervals, for limits, progress and waiting threads."""
     count: Callable[[int, int], None]
     """Called with the rounds of a node and the number of its facts so far."""
-    clock: Clock = field(default_factory=Clock)
+    clock: Stopwatch = field(default_factory=Stopwatch)
     """The deadline for maintaining the current node."""
     errors: bool = False
     """Whether an evaluation error occurred on the next version."""

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zodiacedge.errors import LoadProblem
-from zodiacedge.io import ordered, write_facts
-from zodiacedge.io.ordered import Relations
+from zodiacedge.io import external_sort, write_facts
+from zodiacedge.io.external_sort import Relations
 from zodiacedge.language.ast import Fact, Predicate, fact
 from zodiacedge.terms import IRI, BlankNode, Term, boolean, double, integer, literal, order_key, string
 
@@ -90,7 +90,7 @@ def test_files_are_the_same_whether_rows_waited_on_disk_or_not(
     given += [fact(f"C{n % 3}", IRI(f"n{n}")) for n in range(100)]
     reports = []
     for name, most in (("held", 1000), ("waited", 7)):
-        monkeypatch.setattr(ordered, "_MAX_ROWS", most)
+        monkeypatch.setattr(external_sort, "_MAX_ROWS", most)
         reports.append(write_facts(given, tmp_path / name, form=form, predicates=[Predicate("none", 2)]))
     held, waited = ({one.path.name: one.rows for one in report.files} for report in reports)
     assert held == waited
@@ -103,7 +103,7 @@ def test_a_refused_export_leaves_nothing_on_disk(tmp_path: Path, monkeypatch: py
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(ordered, "_MAX_ROWS", 3)
+    monkeypatch.setattr(external_sort, "_MAX_ROWS", 3)
     with pytest.raises(LoadProblem, match="a literal as subject in 10 of 20 facts"):
         write_facts(
             [fact("p", one(str(n)), IRI("x")) for n in range(10) for one in (IRI, string)],

@@ -1,7 +1,7 @@
 """The processing time of a change, and the deadline of a node: in thread time, not in wall time.
 
 Other processes do not stretch thread time, but some systems need microseconds to read it. Wall time is cheap
-to read and never less than thread time, so the clock reads wall time first, and thread time only when the
+to read and never less than thread time, so a stopwatch reads wall time first, and thread time only when the
 deadline has passed by wall time.
 """
 
@@ -11,7 +11,7 @@ import math
 import time
 
 
-class Clock:
+class Stopwatch:
     """The time of one change, and the deadline of the current node."""
 
     __slots__ = ("_started", "_thread_started", "deadline", "looks")
