@@ -216,3 +216,12 @@ def test_a_neighbour_hands_on_nothing_that_cannot_be_expanded(
             assert pool.request("GET", f"{base(relay)}metadata/timestamp.json").status == 404
         relay.close()
     assert not (tmp_path / "relay").exists()
+
+
+def test_a_neighbour_without_an_address_is_told_once(make_device: Callable[..., Device]) -> None:
+    device = make_device("wt1")
+    state(device.kb, 'zodiac:neighbour("wt2", "10.0.0.2:8422", "air") .')
+    for _ in range(3):
+        device.agent.step()
+    said = [text for text in device.told if "10.0.0.2:8422 is no address" in text]
+    assert said == ["the neighbour wt2: 10.0.0.2:8422 is no address of a hub or a neighbour"]

@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -19,11 +20,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _DIGITS = 20
+_CODE = re.compile(rf"[0-9a-f]{{32}}-[0-9a-f]{{{_DIGITS}}}")
 
 
 def make_code(root: bytes) -> str:
     """Return a new code for one device, which also says what root the device is to trust."""
     return f"{secrets.token_hex(16)}-{root_mark(root)}"
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is a code, of whatever device."""
+    return _CODE.fullmatch(text) is not None
 
 
 def root_mark(root: bytes) -> str:

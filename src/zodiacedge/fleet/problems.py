@@ -25,7 +25,9 @@ def expired(what: str, why: object) -> FleetProblem:
 def unreachable(url: str, why: object) -> FleetProblem:
     """Return the problem of a server that does not answer."""
     return FleetProblem(
-        Diagnostic("F003", f"{url} does not answer: {why}", "what is in force stays; try again")
+        Diagnostic(
+            "F003", f"{url} does not answer: {why}", "what is in force stays; does it run, at this address?"
+        )
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.usable import can_listen, can_use
 from zodiacedge.cli.open_kb import writing
 from zodiacedge.cli.options import FILE, EngineOptions, functions_option, limit_options, store_argument
 from zodiacedge.extras import need
@@ -114,16 +115,20 @@ def command(  # noqa: PLR0913 - one argument per option
             )
         )
         stream = Stream(kb, landing) if landing else None
-        agent = Agent(kb, Path(folder or f"{store.rstrip('/')}.agent"), options, console.text)
+        own = Path(folder or f"{store.rstrip('/')}.agent")
+        with can_use(str(own)):
+            agent = Agent(kb, own, options, console.text)
         open_things.callback(agent.close)
         if http is not None:
-            source = HttpSource(kb, http, console.note)
+            with can_listen("127.0.0.1", http, "--http"):
+                source = HttpSource(kb, http, console.note)
             open_things.callback(source.close)
             console.text(f"taking facts on http://127.0.0.1:{source.server_port}/facts")
         if mqtt:
             open_things.callback(MqttSource(kb, mqtt, console.note).close)
         if serve is not None:
-            relay = Relay(kb, agent.folder / "relay", hub, serve_host, serve)
+            with can_listen(serve_host, serve, "--serve-host and --serve"):
+                relay = Relay(kb, agent.folder / "relay", hub, serve_host, serve)
             open_things.callback(relay.close)
             agent.serve(f"http://{serve_host}:{relay.server_port}/")
             console.text(f"serving neighbours on http://{serve_host}:{relay.server_port}/")

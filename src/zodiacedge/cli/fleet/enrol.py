@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.usable import can_use
 from zodiacedge.cli.options import FILE
 from zodiacedge.extras import need
 
@@ -35,7 +36,8 @@ def command(console: Console, *, folder: str, device: str, groups: tuple[str, ..
 
     root = Repository(Path(folder) / "repository").root()
     try:
-        code = Codes(Path(folder) / "codes").make(device, list(groups), root)
+        with can_use(folder):
+            code = Codes(Path(folder) / "codes").make(device, list(groups), root)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     console.text(code)

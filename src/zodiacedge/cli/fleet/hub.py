@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.usable import can_use, listening
 from zodiacedge.cli.options import FILE
 from zodiacedge.extras import need
 from zodiacedge.util.freed_memory import hold_little
@@ -52,21 +53,25 @@ def command(  # noqa: PLR0913 - one argument per option
     from zodiacedge.fleet.hub.server import Hub, Server  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.trust.keys import ONLINE, key_in  # noqa: PLC0415 - of an extra
 
-    hub = Hub(Path(folder), key_in(keys, ONLINE), lambda problem: console.fail(problem.diagnostics))
-    try:
-        config = uvicorn.Config(
-            hub.app,
-            host,
-            port,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            ssl_certfile=tls_cert,
-            ssl_keyfile=tls_key,
-            timeout_graceful_shutdown=1,
-        )
-        console.text(f"hub {folder} on {'https' if tls_cert else 'http'}://{host}:{port}/")
-        Server(hub, config).run()
-    finally:
-        hub.close()
+    key = key_in(keys, ONLINE)
+    with listening(host, port) as listens:
+        with can_use(folder):
+            hub = Hub(Path(folder), key, lambda problem: console.fail(problem.diagnostics))
+        try:
+            config = uvicorn.Config(
+                hub.app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                ssl_certfile=tls_cert,
+                ssl_keyfile=tls_key,
+                timeout_graceful_shutdown=1,
+            )
+            with can_use(f"{tls_cert} with {tls_key}"):
+                config.load()
+            at = f"{host}:{listens.getsockname()[1]}"
+            console.text(f"hub {folder} on {'https' if tls_cert else 'http'}://{at}/")
+            Server(hub, config).run([listens])
+        finally:
+            hub.close()

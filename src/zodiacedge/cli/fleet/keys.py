@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.usable import can_use
 from zodiacedge.cli.options import FILE
 from zodiacedge.extras import need
 
@@ -47,8 +48,11 @@ def init(console: Console, *, folder: str, repo: str) -> None:
 
     repository = Repository(repo)
     repository.refuse_if_there()
-    make_keys(folder)
-    repository.create(folder)
+    with can_use(repo):
+        repository.path.mkdir(parents=True, exist_ok=True)
+    with can_use(folder):
+        make_keys(folder)
+        repository.create(folder)
     console.text(f"wrote the keys root, packs and online to {folder}, and the repository {repo}")
     if console.as_json:
         console.json({"keys": folder, "repository": repo})
@@ -72,7 +76,8 @@ def rotate(console: Console, *, folder: str, names: tuple[str, ...], repo: str) 
     from zodiacedge.fleet.trust.repository import Repository  # noqa: PLC0415 - of an extra
 
     chosen = tuple(dict.fromkeys(names))
-    Repository(repo).rotate(folder, *chosen)
+    with can_use(repo):
+        Repository(repo).rotate(folder, *chosen)
     for name in chosen:
         console.text(f"replaced the key {name}")
     if console.as_json:

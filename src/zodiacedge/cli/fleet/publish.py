@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
+from zodiacedge.cli.fleet.usable import can_use
 from zodiacedge.cli.options import FILE
 from zodiacedge.errors import Diagnostic, PackProblem
 from zodiacedge.extras import need
@@ -36,7 +37,8 @@ def command(console: Console, *, file: str, repo: str, keys: str) -> None:
     if not isinstance(pack, Pack):
         why = f"{file} is the delta {pack}, not a pack"
         raise PackProblem(Diagnostic("P009", why, "publish the whole pack: deltas are made from it"))
-    paths = Repository(repo).publish(pack, keys)
+    with can_use(repo):
+        paths = Repository(repo).publish(pack, keys)
     for path in paths:
         console.text(f"published {path}")
     if console.as_json:

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import urllib3
 
 from zodiacedge.errors import Diagnostic, FleetProblem
-from zodiacedge.fleet.identity import hashed, proof, root_mark
+from zodiacedge.fleet.identity import hashed, is_code, proof, root_mark
 from zodiacedge.fleet.problems import refused, unreachable
 from zodiacedge.fleet.trust.metadata import write_file
-from zodiacedge.fleet.trust.wire import FEW_HEADERS
+from zodiacedge.fleet.trust.wire import FEW_HEADERS, checked_base
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,8 @@ class HubLink:
     """The way to a hub."""
 
     def __init__(self, base: str, key: DeviceKey) -> None:
-        """Set the address of the hub, with a slash at its end, and the key of the device."""
-        self.base = base if base.endswith("/") else f"{base}/"
+        """Set the address of the hub and the key of the device."""
+        self.base = checked_base(base)
         self._key = key
         self._pool = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=5, read=15), retries=False, maxsize=4
@@ -41,6 +41,9 @@ class HubLink:
 
     def enrol(self, name: str, code: str, root_file: Path) -> None:
         """Enrol the device with a code, and keep the root that the code says is to be trusted."""
+        if not is_code(code):
+            note = "copy all of what zodiac enrol HUB NAME prints"
+            raise FleetProblem(Diagnostic("F008", f"{code} is no code that enrols a device", note))
         root = self._request("GET", "metadata/1.root.json")
         if root_mark(root) != code.rpartition("-")[2]:
             raise refused("the root of the hub", "it is not the one that the code is for")

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import urllib3
 
+from zodiacedge.errors import FleetProblem
 from zodiacedge.fleet.agent.published import OWN
 from zodiacedge.fleet.trust.metadata import write_file
+from zodiacedge.fleet.trust.wire import checked_base
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.packs.fields import Fields
 
@@ -52,14 +54,15 @@ class NeighbourFollower:
         self._whose: dict[str, list[str]] = json.loads(file.read_bytes()) if file.exists() else {}
         self._heard: dict[str, float] = {}
         self._followed: dict[str, Neighbour] = {}
+        self._said: set[str] = set()
 
     def close(self) -> None:
         """End; requests that wait are left behind."""
         self._ended.set()
 
     def addresses(self) -> list[str]:
-        """Return the addresses of the neighbours that are named now, each with a slash at its end."""
-        return [f"{neighbour.url}/" for _, neighbour in sorted(self._named().items())]
+        """Return the addresses of the neighbours that are named now."""
+        return [neighbour.url for _, neighbour in sorted(self._named().items())]
 
     def look(self) -> None:
         """Follow the neighbours that are named now, and forget those that are not, or are silent."""
@@ -82,10 +85,21 @@ class NeighbourFollower:
     def _named(self) -> dict[str, Neighbour]:
         found: dict[str, Neighbour] = {}
         for name, url, predicate in self._kb.query(f"?- <{NEIGHBOUR}>(N, U, P) ."):
+            try:
+                base = checked_base(str(url))
+            except FleetProblem as problem:
+                self._say(f"the neighbour {name}: {problem.diagnostics[0].message}")
+                continue
             before = found.get(str(name))
             predicates = frozenset({str(predicate)}) | (before.predicates if before else frozenset())
-            found[str(name)] = Neighbour(str(name), str(url).rstrip("/"), predicates)
+            found[str(name)] = Neighbour(str(name), base, predicates)
         return found
+
+    def _say(self, text: str) -> None:
+        """Notify once."""
+        if text not in self._said:
+            self._said.add(text)
+            self._notify(text)
 
     def _follow(self, name: str) -> None:
         mark = ""
@@ -135,7 +149,7 @@ class NeighbourFollower:
 
 def _ask(pool: urllib3.PoolManager, neighbour: Neighbour, mark: str) -> tuple[str, set[Fact]]:
     """Wait for facts that differ from those of a mark; raise what is wrong with the answer."""
-    response = pool.request("GET", f"{neighbour.url}/published?after={mark}", preload_content=False)
+    response = pool.request("GET", f"{neighbour.url}published?after={mark}", preload_content=False)
     try:
         data = response.read(_MOST_BYTES + 1)
     finally:

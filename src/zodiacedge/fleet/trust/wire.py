@@ -18,6 +18,7 @@ from tuf.api.exceptions import DownloadError, DownloadHTTPError
 from tuf.ngclient import FetcherInterface
 from urllib3.util import SKIP_HEADER
 
+from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.util.gzipped import expanded
 
 if TYPE_CHECKING:
@@ -30,6 +31,19 @@ _TRIES = 4
 # What urllib3 sends by itself and no hub reads.
 FEW_HEADERS = {"User-Agent": SKIP_HEADER, "Accept-Encoding": SKIP_HEADER}
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
+
+
+def checked_base(address: str) -> str:
+    """Return the address of a server with a slash at its end; raise if it is none."""
+    try:
+        parts = urlsplit(address)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        note = "write it as http://HOST:PORT or https://HOST:PORT"
+        raise FleetProblem(Diagnostic("F009", f"{address} is no address of a hub or a neighbour", note))
+    return address if address.endswith("/") else f"{address}/"
 
 
 class Wire(FetcherInterface):

@@ -1,0 +1,41 @@
+"""Refuses addresses that cannot be listened on and files that cannot be used, before anything runs."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from zodiacedge.errors import Diagnostic, FleetProblem, LoadProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or raise if it cannot; port 0 is any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with can_listen(host, port, "--host and --port"):
+        return socket.create_server((host, port), family=family, backlog=1024)
+
+
+@contextmanager
+def can_listen(host: str, port: int, options: str) -> Iterator[None]:
+    """Turn a failure to listen on an address into a problem that names the options to change."""
+    try:
+        yield
+    except OSError as error:
+        why = f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}"
+        note = f"name an address of this machine and a port that is free: {options}"
+        raise FleetProblem(Diagnostic("F010", why, note)) from error
+
+
+@contextmanager
+def can_use(what: str) -> Iterator[None]:
+    """Turn a failure to read or write files into a problem that names the file."""
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.filename or what} cannot be used: {error.strerror or error}"
+        note = "look at the folder, its rights and the disk"
+        raise LoadProblem(Diagnostic("U005", why, note)) from error
