@@ -90,7 +90,7 @@ class Agent:
         """The problems of the last try."""
         self._unheard: FleetProblem | None = None
         """Why the hub cannot be listened to; None if it can."""
-        self._reported: list[str] = []
+        self._reported: set[str] = set()
         self._next_try = 0.0
         self._news = threading.Event()
         self._news.set()
@@ -249,15 +249,16 @@ class Agent:
             self.memory.save()
 
     def _tell(self, problems: Iterable[ZodiacError | OSError]) -> None:
-        """Tell problems, each once while it lasts."""
-        texts = []
+        """Tell problems, each once while it lasts; that a server is away is one, whatever it was asked."""
+        texts: dict[str, str] = {}
         for problem in problems:
             found = problem.diagnostics[0] if isinstance(problem, ZodiacError) else None
-            texts.append(f"{found.code}: {found.message}" if found else str(problem))
-        for text in texts:
-            if text not in self._reported:
+            text = f"{found.code}: {found.message}" if found else str(problem)
+            texts.setdefault(text.partition(" does not answer: ")[0], text)
+        for about, text in texts.items():
+            if about not in self._reported:
                 self._notify(text)
-        self._reported = texts
+        self._reported = set(texts)
 
     def _listen(self) -> None:
         """Wait for news of the hub, again and again."""
