@@ -98,6 +98,21 @@ print(kb.explain('long(<http://a/1>, "a v 1")').complete)
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
 
 
+def test_a_shell_in_memory_needs_no_extra(tmp_path: Path) -> None:
+    (tmp_path / "farm.rules").write_text("hot(X) :- reading(X, C), C > 80 .\nreading(wt1, 93) .\n")
+    shell = f"""
+import io
+sys.stdin = io.StringIO("hot(X)\\n+ reading(wt2, 99) .\\n.explain hot(wt2)\\n")
+sys.argv = ['zodiac', 'shell', {str(tmp_path / "farm.rules")!r}]
+from zodiacedge.cli import main
+main()
+"""
+    done = run(shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("X\nwt1\n1 row\n")
+    assert "reading(wt2, 99)  explicit" in done.stdout
+
+
 def test_opening_in_memory_loads_no_optional_library() -> None:
     script = f"""
 import sys, zodiacedge as ze

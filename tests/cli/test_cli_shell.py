@@ -21,7 +21,7 @@ from zodiacedge.cli.app import zodiac as group
 from zodiacedge.cli.console import Console
 from zodiacedge.cli.shell.interpreter import Interpreter
 from zodiacedge.cli.shell.shell import converse
-from zodiacedge.cli.shell.statements import next_statement
+from zodiacedge.cli.shell.statements import Statements
 from zodiacedge.cli.shell.terminal import Completion
 
 if TYPE_CHECKING:
@@ -239,6 +239,18 @@ def test_wrong_usage(args: tuple[str, ...], message: str) -> None:
         (['name(X, "x, # y")', "q(X)"], ['name(X, "x, # y")', "q(X)"]),
         (['name(X, "\\" // y,"),  # why', "q(X)"], ['name(X, "\\" // y,"),  # why\nq(X)']),
         (["+ p(X) :-  # A reason.", "q(X) ."], ["+ p(X) :-  # A reason.\nq(X) ."]),
+        (["+ p(X) :- ex:q(X)  # So.", "+ r(a) .", "s(X)"], ["+ p(X) :- ex:q(X)  # So.", "+ r(a) .", "s(X)"]),
+        (["- p(a)", "- label", "- q(b) ."], ["- p(a)", "- label", "- q(b) ."]),
+        (["+ p(a)", "?- q(X) ."], ["+ p(a)", "?- q(X) ."]),
+        (["+ p(a)", ".rules", "commit"], ["+ p(a)", ".rules", "commit"]),
+        (["+ p(X) :- q(X)", "# Why.", ", r(X) ."], ["+ p(X) :- q(X)\n# Why.\n, r(X) ."]),
+        (["+ p(Y) :- q(X), Y := X", "- 1 ."], ["+ p(Y) :- q(X), Y := X\n- 1 ."]),
+        (["+ p(Y) :- q(X, Z), Y := X", "+ Z .", "q(X, Z)"], ["+ p(Y) :- q(X, Z), Y := X\n+ Z .", "q(X, Z)"]),
+        (["+ p(X)", ":- q(X) ."], ["+ p(X)\n:- q(X) ."]),
+        (
+            ["+ Label: p(X) :- q(X)", "+ Old: P(X) :- q(X) ."],
+            ["+ Label: p(X) :- q(X)", "+ Old: P(X) :- q(X) ."],
+        ),
     ],
 )
 def test_lines_into_statements(lines: list[str], expected: list[str]) -> None:
@@ -248,7 +260,16 @@ def test_lines_into_statements(lines: list[str], expected: list[str]) -> None:
         del more
         return next(rest, None)
 
-    assert list(iter(lambda: next_statement(read), None)) == expected
+    assert list(iter(Statements(read).next, None)) == expected
+
+
+def test_a_change_without_its_full_stop_costs_no_other_statement(farm: str) -> None:
+    code, out, err = shell("+ warm(T) :- reading(T, C), C > 50\n+ reading(wt5, 81) .\nex:hot(wt5)\n", farm)
+    assert code == 1
+    assert "error L001: expected `,` or `.`, found the end of the text" in err
+    assert "a statement ends with a full stop" in err
+    assert "explicit facts: 1 added" in out
+    assert out.endswith("yes\n")
 
 
 def test_tab_completes_predicates_labels_and_words() -> None:
@@ -388,8 +409,8 @@ def test_a_prefix_is_kept_with_the_next_change(zodiac: Zodiac, farm: str) -> Non
     assert "new" not in ze.open(farm, read_only=True).prefixes
     assert shell(f"{declared}+ near(a, b) .\n", farm)[::2] == (0, "")
     assert ze.open(farm, read_only=True).prefixes["new"] == "http://new/"
-    assert "  @prefix new: http://new/\n" in zodiac("log", farm, "--full").out
-    assert "+ @prefix new: http://new/\n" in zodiac("diff", farm).out
+    assert "  @prefix new: <http://new/> .\n" in zodiac("log", farm, "--full").out
+    assert "+ @prefix new: <http://new/> .\n" in zodiac("diff", farm).out
     document = zodiac("diff", farm, "--json").document
     assert document["prefixes"] == {"new": {"before": None, "after": "http://new/"}}
 

@@ -73,10 +73,12 @@ def test_one_sentence_says_what_to_install(
 
 @pytest.mark.usefixtures("no_java")
 def test_the_embedded_engine_streams_without_java(zodiac: Zodiac, folder: Path) -> None:
-    (folder / "landing" / "p.csv").write_text("<c>,<d>\n")
+    (folder / "landing" / "p.csv").write_text("<c>,<d>\n<e>\n")
     done = zodiac("stream", "farm.zodiac", "--from", "landing", "--once")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("batch 0: 1 file, +1 fact, version 2")
+    assert done.code == 0
+    assert done.err.startswith("zodiac:   ")
+    assert done.err.endswith("p.csv:2: 1 column where the first row has 2 columns\n")
+    assert done.out.startswith("batch 0: 1 file, +1 fact, 1 bad line skipped, version 2")
     assert zodiac("stream", "farm.zodiac", "--from", "landing", "--once").out.startswith("version 2:")
 
 

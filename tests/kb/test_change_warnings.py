@@ -24,6 +24,13 @@ def warnings(kb: ze.KnowledgeBase, text: str) -> list[str]:
     return [f"{w.code}:{w.span.source.position(w.span.start)[0]}" for w in c.report.warnings if w.span]
 
 
+def codes(kb: ze.KnowledgeBase, text: str) -> list[str]:
+    """Return the codes of the warnings of a change, those without a place in the text too."""
+    with kb.change() as c:
+        c.add_rules(text)
+    return [w.code for w in c.report.warnings]
+
+
 def test_a_warning_is_in_the_report_of_the_change_that_adds_the_rule(kb: ze.KnowledgeBase) -> None:
     assert warnings(kb, "r1: p(X) :- q(X, Y) .") == ["W020:1"]
     assert warnings(kb, "s(X) :- p(X), q(X, X) .") == []
@@ -77,6 +84,19 @@ def test_a_predicate_with_the_local_name_of_a_stored_one_is_a_mistake(kb: ze.Kno
     assert warnings(kb, "big(X) :- ex:temp(X, T), T > 90 .") == []
 
 
+def test_a_predicate_that_only_its_own_facts_feed_is_not_defined(kb: ze.KnowledgeBase) -> None:
+    near = "<http://e/near>(a, b) .  <http://e/near>(b, c) .\n"
+    assert warnings(kb, f"{near}near(X, Y) :- near(Y, X) .") == ["W026:2"]
+    assert warnings(kb, "near(X, Z) :- near(X, Y), near(Y, Z) .") == ["W026:1"]
+    assert warnings(kb, "near(X, Y) :- <http://e/near>(X, Y) .") == []
+    assert warnings(kb, "near(X, X) :- near(X, Y), near(Y, X) .") == []
+
+
+def test_a_rule_that_closes_facts_over_is_fine(kb: ze.KnowledgeBase) -> None:
+    assert warnings(kb, "<http://e/near>(a, b) .  near(a, b) .") == []
+    assert warnings(kb, "near(X, Y) :- near(Y, X) .") == []
+
+
 def test_facts_of_a_namesake_may_come_after_the_rule(kb: ze.KnowledgeBase) -> None:
     assert warnings(kb, "hot(X) :- temp(X, T), T > 30 .\nwarm(X) :- temp(X, T), T > 20 .") == []
     assert warnings(kb, IRI_FACTS) == ["W026:1"]
@@ -101,11 +121,33 @@ def test_facts_without_a_misled_rule_are_no_mistake(kb: ze.KnowledgeBase, rules:
     assert warnings(kb, facts) == []
 
 
+@pytest.mark.parametrize("first", ["rules", "facts"])
+def test_a_text_where_a_time_is_looks_like_a_moment(kb: ze.KnowledgeBase, first: str) -> None:
+    timed = "@time reading 2 .\nhot(X) :- reading(X, _) within 10 min ."
+    facts = 'reading(a, "2026-01-01T12:00:00Z") . note(a, "2026-01-01") .'
+    if first == "rules":
+        assert codes(kb, timed) == []
+    assert codes(kb, facts if first == "rules" else f"{facts}\n{timed}") == ["W032"]
+    # The next facts of the same predicate are no news.
+    assert codes(kb, 'reading(b, "2026-01-01T12:00:00Z") .') == []
+
+
+@pytest.mark.parametrize(
+    "fact", ['reading(a, "2026-01-01T12:00:00Z"^^xsd:dateTime) .', 'reading(a, "soon") .', "other(a, 2) ."]
+)
+def test_what_is_no_text_of_a_moment_is_not_warned_of(kb: ze.KnowledgeBase, fact: str) -> None:
+    assert codes(kb, "@time reading 2 .\nhot(X) :- reading(X, _) within 10 min .") == []
+    assert codes(kb, fact) == []
+
+
 def test_a_query_of_a_namesake_says_what_is_there(kb: ze.KnowledgeBase) -> None:
     warnings(kb, f"{IRI_FACTS} hot(X) :- temp(X, T), T > 30 .")
     for query in ("temp(X, T)", "turbine(X)", "ex:hot(X), ex:temp(X, _)", "not <https://e/temp>(ex:wt1, 3)"):
         (warning,) = kb.query(query).warnings
         assert warning.code == "W026"
+    # Rules that derive all classes do not hide it.
+    warnings(kb, "rdf:type(X, C) :- rdf:type(X, B), sub(B, C) .")
+    assert [w.code for w in kb.query("turbine(X)").warnings] == ["W026"]
     assert kb.query("temp(X, T)").warnings[0].message == (
         "no fact or rule has temp/2; did you mean <http://e/temp>?"
     )

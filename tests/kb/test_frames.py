@@ -128,6 +128,7 @@ def test_what_is_no_facts_is_refused_with_words(wrong: object) -> None:
     ("facts", "relation", "message"),
     [
         ([{"a": 1}], "p", "I013: row 1 is no fact: it is a dict"),
+        (("reading", 1, 2), "", r"I013: row 1 is no fact: it is 'reading'\n.*give a list of rows"),
         ([(1,), {1, 2}], "p", "I013: row 2 is no fact: it is a set, which has no order"),
         ([(1,), (1, 2)], "p", "I013: row 2 is no fact: it has 2 values where row 1 has 1"),
         ([(1, 2)], "", r"I013: row 1 is no fact: a predicate is a name, not 1\n.*relation='p'"),

@@ -746,6 +746,21 @@ def test_what_is_no_query_is_refused(text: str) -> None:
         parse_query(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?x WHERE { ?x a ex:T }",
+        "PREFIX ex: <http://e/> select distinct ?x { ?x a ex:T }",
+        "ASK { ?x a ex:T }",
+        "describe $x",
+    ],
+)
+def test_a_query_of_sparql_is_told_from_others(text: str) -> None:
+    with pytest.raises(SyntaxProblem, match=r"L001: \w+ is SPARQL(.*\n)*.*`\?s ex:p \?o` is written"):
+        parse_query(text)
+    assert parse_query("select(X), ask(X)").body
+
+
 def test_a_query_in_a_program_is_refused() -> None:
     assert codes("?- p(X) .") == ["L003"]
 

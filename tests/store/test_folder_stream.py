@@ -50,6 +50,9 @@ def test_files_of_all_names_arrive_once(farm: Path, landing: Path) -> None:
         (first,) = follow(kb, landing)
         assert (first.number, first.files, first.again) == (0, 5, False)
         assert (first.version, first.facts_added, first.bad_lines) == (2, 6, 1)
+        (bad,) = first.examples
+        assert str(bad).startswith(f"{bad.file}:{bad.line}: ")
+        assert first.to_dict()["examples"] == [bad.to_dict()]
         assert names(kb, "?- hot(T) .") == ["wt1", "wt3", "wt5", "wt6"]
         assert follow(kb, landing) == []
         (landing / "other.csv").write_text("<wt9>,1\n")

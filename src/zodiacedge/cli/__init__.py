@@ -3,6 +3,7 @@
     progress_bar    what is happening, and how far it is
     console         standard output and standard error: text, tables, JSON, progress
     app             the group of commands, exit codes, errors, plugins
+    usage           what a wrong command line may have meant
     options         options that several commands share
     output          files that commands write
     standard_input  standard input in place of a file
@@ -14,14 +15,13 @@
     preview         the preview of a dry run
     program_source  the program of rule files or of a store
     sessions        session files: changes and the net changes that they must give
-    completion      `zodiac completion`, the scripts of shells
     program         commands on rule files
     store           commands on stores
     explain         commands that explain facts
     packs           commands on packs of rules
     fleet           commands on fleets of devices
     shell           `zodiac shell`, queries and changes at a prompt
-    warm            `zodiac warm`
+    installation    commands on the installation
 
 Other distributions add commands by entry points of the group `zodiacedge.commands`.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,14 +22,16 @@ from zodiacedge.errors import StoreBusy, ZodiacError
 from zodiacedge.extras import need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from importlib.metadata import EntryPoint
+
+    from zodiacedge.errors import Diagnostic
 
 _COMMANDS = {
     "agent": ("cli.fleet", "run a store on a device: take readings, and packs from a hub"),
     "apply": ("cli.store", "change rules and facts of a store as one transaction"),
     "check": ("cli.program", "parse and check rule files; report all errors at once"),
-    "completion": ("cli", "print the script that completes commands and file names in a shell"),
+    "completion": ("cli.installation", "print the script that completes commands and file names in a shell"),
     "demo": ("demo", "play the wind-farm scenario of the paper step by step"),
     "diff": ("cli.store", "show the differences between two versions of a store"),
     "enrol": ("cli.fleet", "print a code that enrols a device at a hub"),
@@ -54,13 +57,13 @@ _COMMANDS = {
     "tick": ("cli.store", "move the clock of a store: windows open and close"),
     "vacuum": ("cli.store", "flush the log of a store, and remove files that no version needs"),
     "verify": ("cli.store", "compare a store with an evaluation from scratch"),
-    "warm": ("cli", "compile the kernels for the processor of this machine"),
+    "warm": ("cli.installation", "compile the kernels for the processor of this machine"),
     "watch": ("cli.store", "print facts of a predicate as other processes insert and delete them"),
     "why-changed": ("cli.explain", "say since when a fact is there or not, and through which changes"),
     "why-not": ("cli.explain", "say why a fact is not there: what fails, rule by rule"),
 }
 # The folders of commands that import what stores need.
-_ON_STORES = ("cli.store", "cli.explain", "cli.shell", "cli.packs", "demo")
+_ON_STORES = ("cli.store", "cli.explain", "cli.packs", "demo")
 # The group of entry points of plugins: commands of other distributions, such as the benchmarks.
 _PLUGINS = "zodiacedge.commands"
 _NOT_INSTALLED = dict.fromkeys(
@@ -88,6 +91,21 @@ class _Commands(click.Group):
         plugin = _plugins().get(cmd_name)
         return _load(plugin) if plugin else None
 
+    def invoke(self, ctx: click.Context) -> object:
+        # The name of the command is kept apart from what follows it.
+        words = list(ctx.args)
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as problem:
+            from zodiacedge.cli.usage import cure  # noqa: PLC0415 - only for a wrong command line
+
+            meant = cure(problem, words)
+            if not meant:
+                raise
+            # Without what click takes an unknown option for.
+            said = problem.message if isinstance(problem, click.NoSuchOption) else problem.format_message()
+            raise click.UsageError(f"{said.rstrip('.')}. {meant}", problem.ctx) from problem
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         described = {name: text for name, (_, text) in _COMMANDS.items()}
@@ -106,12 +124,14 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        from zodiacedge.cli.usage import for_a_file  # noqa: PLC0415 - only for a wrong name
         from zodiacedge.errors import nearest  # noqa: PLC0415 - only for a wrong name
 
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS and args[0] not in _plugins():
             names = self.list_commands(ctx)
             near = nearest(args[0], tuple(names))
             hint = f"Did you mean {near}?" if near else f"Commands: {', '.join(names)}."
+            hint = for_a_file(args[0]) or hint
             ctx.fail(f"There is no command {args[0]!r}. {_NOT_INSTALLED.get(args[0], hint)}")
         return super().resolve_command(ctx, args)
 
@@ -181,7 +201,7 @@ def common(function: _Command) -> _Command:
         except ZodiacError as problem:
             if debug:
                 raise
-            console.fail(problem.diagnostics)
+            console.fail(_in_order(problem.diagnostics))
             sys.exit(BUSY if isinstance(problem, StoreBusy) else 1)
         except KeyboardInterrupt:
             console.note("interrupted")
@@ -203,6 +223,18 @@ def common(function: _Command) -> _Command:
     # A raw docstring cannot contain click's mark for text that it must not wrap.
     call.__doc__ = (function.__doc__ or "").replace(r"\b", "\b")
     return call  # type: ignore[return-value]
+
+
+def _in_order(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """Say so if what is no store stands where the store belongs, which is another argument."""
+    if {d.code for d in diagnostics}.isdisjoint({"D001", "D002"}):
+        return diagnostics
+    from zodiacedge.cli.usage import store_first  # noqa: PLC0415 - only for what is no store
+
+    ctx = click.get_current_context()
+    arguments = [ctx.params[p.name] for p in ctx.command.params if isinstance(p, click.Argument) and p.name]
+    meant = store_first(ctx.info_name or "", [word for word in arguments if isinstance(word, str)])
+    return [replace(d, note=f"did you mean: {meant}") for d in diagnostics] if meant else diagnostics
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,16 +117,22 @@ def _expanded(path: str, extension: str) -> list[Path]:
             raise _problem(f"the folder {path} holds no {extension} file", "name the files themselves")
         return inside
     if named.exists():
-        if named.suffix and named.suffix != extension and _is_data(named):
+        if named.suffix and named.suffix != extension and is_data(named):
             raise _problem(f"{path} is a file of facts, not a program", f"load it: --facts {path}")
         return [named]
     matches = sorted(map(Path, glob.glob(path, recursive=True)))  # noqa: PTH207 - a whole pattern
     if matches:
         return [file for match in matches for file in _expanded(str(match), extension)]
-    raise _problem(f"there is no file {path}", "check the name; folders and globs are fine too")
+    note = "check the name; folders and globs are fine too"
+    if "(" in path:
+        note = f"a query is given as --query {shlex.quote(path)}"
+    elif named.suffix == ".zodiac":
+        note = f"check the name; a store is made by zodiac init {path}"
+    raise _problem(f"there is no file {path}", note)
 
 
-def _is_data(path: Path) -> bool:
+def is_data(path: Path) -> bool:
+    """Whether a file has the extension of a file of facts."""
     from zodiacedge.io.sources import EXTENSIONS  # noqa: PLC0415 - loads all readers
 
     return path.suffix[1:].lower() in EXTENSIONS

@@ -80,7 +80,8 @@ def _values(row: object, number: int) -> Sequence[object]:
         raise _bad_row(number, f"it is a {type(row).__name__}, which has no order", _ROWS)
     # A string is a sequence too, but never meant as a row.
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
-        raise _bad_row(number, f"it is {row!r}")
+        note = "give a list of rows, if it is part of one: [('p', …)]" if isinstance(row, str) else _ROWS
+        raise _bad_row(number, f"it is {row!r}", note)
     return list(row)
 
 

@@ -15,7 +15,7 @@ from zodiacedge.errors import CheckProblem, Diagnostic, nearest
 from zodiacedge.kb.rule_base import NOTHING_CHECKED, CheckedRules, RuleBase, names_in
 from zodiacedge.kb.time.clock import times_after, times_in
 from zodiacedge.kb.time.rule_forms import RuleForms
-from zodiacedge.kb.warnings import endless_values, namesakes_of_rules
+from zodiacedge.kb.warnings import endless_values, namesakes_of_rules, texts_as_times
 from zodiacedge.language.ast import Atom, Fact, Rule, Variable, atom, body_atoms
 from zodiacedge.language.checks import Host, Subject, check
 from zodiacedge.language.lint.lints import lint
@@ -179,7 +179,9 @@ def plan_rule_delta(
     after = _changed(program, {**resolved, **relabelled}, removed, packs, change.checked_rules)
     diagnostics += _lints(added.values(), change.checked_rules)
     diagnostics += endless_values(resolved, after.graph)
-    diagnostics += namesakes_of_rules(after, inserted - known, state, added)
+    diagnostics += _about_arrivals(
+        inserted - known, after, added, state, delta=fact_delta, times=windows.times
+    )
     return RuleDelta(
         after,
         tuple(added.values()),
@@ -189,6 +191,22 @@ def plan_rule_delta(
         tuple((program.rules[key], rule) for key, rule in relabelled.items()),
         packs,
     )
+
+
+def _about_arrivals(  # noqa: PLR0913 - what the warnings compare
+    arrived: Collection[Predicate],
+    after: RuleBase,
+    added: Collection[str],
+    state: State,
+    *,
+    delta: FactDelta,
+    times: Callable[[], Mapping[str, int]],
+) -> Iterator[Diagnostic]:
+    """Warn about predicates that had no facts before."""
+    yield from namesakes_of_rules(after, arrived, state, added)
+    # Without a declaration of times there are none to look up.
+    if arrived and (TIME_RELATION in {p.name for p in arrived} or state.explicit_predicates({TIME_RELATION})):
+        yield from texts_as_times(arrived, times(), delta.matching)
 
 
 def _has_only_facts(change: Change) -> bool:

@@ -5,6 +5,7 @@ They are about unknown predicates, unread relations, strings taken for IRIs, and
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from zodiacedge.language.ast import (
     Call,
     Comparison,
     Predicate,
+    Variable,
     body_atoms,
     conjuncts,
     operands,
@@ -27,7 +29,7 @@ from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.printer import format_argument, format_predicate, format_rule, quote
 from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import pattern_of
-from zodiacedge.terms import IRI, RDF_TYPE, Literal
+from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +38,12 @@ if TYPE_CHECKING:
     from zodiacedge.errors import Span
     from zodiacedge.graph import HyperGraph
     from zodiacedge.kb.rule_base import RuleBase
-    from zodiacedge.language.ast import Conjunct, Expression, Rule, Variable
+    from zodiacedge.language.ast import Conjunct, Expression, Fact, Rule
     from zodiacedge.terms import Term
 
 _MOST_NAMES = 500
 _MOST_UNREAD = 5
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ]|$)")
 _ALL_CLASSES = Predicate(RDF_TYPE, 2)
 # Functions that make longer texts or larger numbers of their own results.
 _GROWING = frozenset({"concat", "replace", "exp"})
@@ -125,7 +128,9 @@ def unknown_predicates(
         if atom.predicate in defined or name == RDF_TYPE:
             continue
         namesakes = Namesakes(names).find(name) if name not in names else []
-        if namesakes and not (arity == 1 and _ALL_CLASSES in defined):
+        # A rule that derives all classes may derive this one later, if anything is to read it.
+        later = arity == 1 and _ALL_CLASSES in defined and atom.predicate in read
+        if namesakes and not later:
             yield namesake_finding(atom, namesakes)
             continue
         if atom.predicate in read:
@@ -178,6 +183,35 @@ def namesakes_of_rules(
         atom = next(a for a in body_atoms(rules[0].body) if a.predicate.name == name)
         if name != RDF_TYPE and not (atom.predicate.arity == 1 and RDF_TYPE in program.defined):
             yield from audible([namesake_finding(atom, found)], rules[:1])
+
+
+def texts_as_times(
+    arrived: Iterable[Predicate],
+    times: Mapping[str, int],
+    matching: Callable[[Atom, int], Iterable[Fact]],
+) -> Iterator[Diagnostic]:
+    """Warn of predicates whose first fact has a text where its time is: it reads as a moment, and is none.
+
+    Args:
+        arrived: The predicates that had no facts before.
+        times: The argument that is the time of each predicate.
+        matching: Returns the instances of an atom among the facts, at most so many.
+    """
+    for name, arity in sorted(arrived):
+        position = times.get(name, 0)
+        if not 1 <= position <= arity:
+            continue
+        atom = Atom(name, tuple(Variable(f"V{n}") for n in range(arity)))
+        for fact in matching(atom, 1):
+            term = fact.args[position - 1]
+            if isinstance(term, Literal) and term.datatype == XSD_STRING and _MOMENT.match(term.lexical):
+                yield Diagnostic(
+                    "W032",
+                    f"{format_predicate(name)}/{arity} has the text {quote(term.lexical)} where its time is, "
+                    "and a text is in no window",
+                    'a moment is "2026-01-01T12:00:00Z"^^xsd:dateTime; docs/formats.md has it in tables',
+                    severity="warning",
+                )
 
 
 def unread_relations(

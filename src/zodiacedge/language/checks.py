@@ -387,7 +387,7 @@ def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
 
 def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
     """Warn about predicates that no rule defines and no fact uses, if a similar name or a function exists."""
-    names = {p.name for p in _known(subject)}
+    names = _founded(subject)
     unknown: dict[str, Atom] = {}
     # Passed rules were checked when they were added.
     for rule in subject.rules:
@@ -412,6 +412,16 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
         if note:
             message = f"no rule defines {format_predicate(name)} and no fact uses it"
             yield Diagnostic("W003", message, note, atom.span, "warning")
+
+
+def _founded(subject: Subject) -> set[str]:
+    """Return the names that facts use, or that a rule defines which does not need facts of the same name."""
+    heads = {
+        rule.head.predicate.name
+        for rule in subject.together
+        if all(c.predicate.name != rule.head.predicate.name for c in rule.body if isinstance(c, Atom))
+    }
+    return heads.union(p.name for p in (*(fact.predicate for fact in subject.facts), *subject.loaded))
 
 
 def _lifted(subject: Subject) -> set[tuple[str, str]]:

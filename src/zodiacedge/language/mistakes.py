@@ -60,6 +60,8 @@ _WORD = re.compile(rf"(?:{'|'.join(_WORDS).replace(' ', r'[ ]+')})\b(?!\()", re.
 _NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
 _NO_DIGIT_BEFORE = re.compile(r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)")
 _NO_DIGIT_AFTER = re.compile(r"(?<!\w)[0-9]+\.(?=[^\s\w])")
+_SPARQL = re.compile(r"(?:SELECT|ASK|CONSTRUCT|DESCRIBE)\b(?=\s*[?*{$]|\s+[A-Z])", re.IGNORECASE)
+_TRIPLE = "a triple `?s ex:p ?o` is written ex:p(?s, ?o), and `?s a ex:C` is ex:C(?s)"
 _LABEL = re.compile(r"([^\W\d][\w\-]*)\s+(?:[^\W\d][\w\-.:]*|:[\w\-.:]+|<[^\s<>]*>)\(")
 
 
@@ -124,6 +126,30 @@ def label_without_colon(scanner: Scanner, start: int) -> Diagnostic | None:
     )
 
 
+def query_of_sparql(scanner: Scanner, start: int) -> Diagnostic | None:
+    """Return the finding for a query that starts as those of SPARQL do, or None."""
+    word = _SPARQL.match(scanner.source.text, start)
+    if not word:
+        return None
+    note = f"a query is a body, its conjuncts separated by `,`; {_TRIPLE}"
+    span = Span(scanner.source, *word.span())
+    return Diagnostic("L001", f"{word.group()} is SPARQL, and this is no query of it", note, span)
+
+
+def not_a_test(scanner: Scanner, token: Token, span: Span) -> Diagnostic:
+    """Return the finding for an expression in place of a conjunct, in front of a token."""
+    triple = scanner.as_operand(token).kind in {"name", "prefixed", "iri", "variable"}
+    note = _TRIPLE if triple else "compare it: e1 op e2"
+    return Diagnostic("L013", "an expression alone is not a test", note, span)
+
+
+def behind_an_argument(token: Token) -> str:
+    """Return the note for an argument that neither a comma nor a bracket follows."""
+    if token.text in COMPARISONS:
+        return "a comparison is a conjunct, not a value: write a rule for it and one for its opposite"
+    return "arguments are separated by `,` and closed by `)`"
+
+
 def behind_a_head(scanner: Scanner, token: Token) -> str:
     """Return the note for a head that neither `:-` nor a full stop follows."""
     if scanner.source.text.startswith(_ARROWS, token.start):
@@ -137,6 +163,8 @@ def behind_a_conjunct(scanner: Scanner, token: Token) -> str:
         return "a comparison has two sides"
     if token.text == ")":
         return "there is no `(` for it"
+    if token.kind == "end":
+        return "a statement ends with a full stop"
     starts_conjunct = scanner.as_operand(token).kind in {"name", "prefixed", "iri", "variable"}
     return _full_stop(scanner, token) or ("conjuncts are separated by `,`" if starts_conjunct else "")
 
@@ -149,7 +177,7 @@ def _full_stop(scanner: Scanner, token: Token) -> str:
 def not_an_atom(operand: Expression, span: Span, behind: str) -> Diagnostic:
     """Return the finding for a term in place of an atom; `behind` is the text of the next token."""
     shown = span.text
-    message, note = f"{shown} alone is not an atom", f"write {shown}(), or give it arguments"
+    message, note = f"{shown} alone is not an atom", f"give it arguments, {shown}(X), or write {shown}()"
     if behind == ":":
         note = f"a label is `{shown}:`, without white space before its colon"
     elif isinstance(operand, Variable) and (shown[0] == "?" or operand.anonymous):

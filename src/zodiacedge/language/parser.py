@@ -43,10 +43,13 @@ from zodiacedge.language.mistakes import (
     NEGATION_FORM,
     behind_a_conjunct,
     behind_a_head,
+    behind_an_argument,
     label_without_colon,
     not_a_function,
+    not_a_test,
     not_an_atom,
     not_an_operator,
+    query_of_sparql,
     unexpected,
 )
 from zodiacedge.language.printer import format_argument
@@ -212,6 +215,8 @@ class _Parser:
         if self._findings:
             raise SyntaxProblem(self._findings)
         start = self._scanner.skip_space()
+        if foreign := query_of_sparql(self._scanner, start):
+            raise SyntaxProblem(foreign)
         self._anonymous = 0
         head = None
         if self._sees("?-", operand=True):
@@ -491,10 +496,7 @@ class _Parser:
             return self._within(self._as_atom(self._applied(left, start)))
         if token.kind == "bad":
             raise self._unexpected(token, "a comparison")
-        span = self._scanner.span(start)
-        raise SyntaxProblem(
-            Diagnostic("L013", "an expression alone is not a test", "compare it: e1 op e2", span)
-        )
+        raise SyntaxProblem(not_a_test(self._scanner, token, self._scanner.span(start)))
 
     def _comp(self) -> Comparison:
         start = self._take(operand=True).start
@@ -738,7 +740,7 @@ class _Parser:
                 while self._sees(",", operand=False):
                     self._take(operand=False)
                     args.append(self._value())
-            self._expect(")", "arguments are separated by `,` and closed by `)`")
+            self._expect(")", behind_an_argument(self._scanner.peek(operand=False)))
             self._depth -= 1
             return _Application(token, tuple(args), self._scanner.span(token.start))
         if token.kind != "name":

@@ -21,7 +21,7 @@ from zodiacedge.engine.spark.streaming.checkpoint import stream_of, taken_files
 from zodiacedge.errors import Diagnostic, StoreProblem
 from zodiacedge.io import QUARANTINED
 from zodiacedge.io.file_batch import stream_ended
-from zodiacedge.io.report import LoadReport
+from zodiacedge.io.report import BadLine, LoadReport
 from zodiacedge.io.sources import EXTENSIONS, Format
 from zodiacedge.io.streams import COMPRESSIONS
 from zodiacedge.kb.arguments import in_memory
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _NAME_DIGITS = 16
+_MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Applied:
     version: int
     facts_added: int = 0
     bad_lines: int = 0
+    examples: tuple[BadLine, ...] = ()
+    """The first of the bad lines, with their reasons."""
     seconds: float = 0.0
     gone: tuple[str, ...] = ()
     """Files that were removed from the folder before they could be read; their facts are not in the store."""
@@ -65,7 +68,10 @@ class Applied:
 
     def to_dict(self) -> dict[str, object]:
         """Return the result as plain values for JSON."""
-        return asdict(self) | {"warnings": [warning.to_dict() for warning in self.warnings]}
+        return asdict(self) | {
+            "examples": [bad.to_dict() for bad in self.examples],
+            "warnings": [warning.to_dict() for warning in self.warnings],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +218,7 @@ class Stream:
                 version=report.version_after,
                 facts_added=report.facts_added,
                 bad_lines=load.bad,
+                examples=load.bad_lines[:_MOST_EXAMPLES],
                 seconds=time.perf_counter() - started,
                 gone=gone,
                 warnings=(*load.warnings, *(late for late in report.warnings if late.code == LATE)),

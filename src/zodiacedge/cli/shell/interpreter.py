@@ -24,13 +24,13 @@ from zodiacedge.kb.preview.samples import preview_of
 from zodiacedge.language.parser import read_program
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
-from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
     from zodiacedge.kb.knowledge_base import KnowledgeBase
     from zodiacedge.kb.transaction import Transaction
     from zodiacedge.language.ast import Program
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 _NAME = "<shell>"
 _SAMPLES = 2
@@ -73,9 +73,12 @@ WORDS = (
 class Interpreter:
     """A knowledge base at a prompt."""
 
-    def __init__(self, console: Console, kb: KnowledgeBase) -> None:
-        """Begin without a collected change."""
+    def __init__(
+        self, console: Console, kb: KnowledgeBase, stored: StoredKnowledgeBase | None = None
+    ) -> None:
+        """Begin without a collected change; `stored` is the knowledge base again, if it is one of a store."""
         self.kb = kb
+        self._stored = stored
         self.failed = False
         """Whether a statement failed."""
         self.ended = False
@@ -99,7 +102,7 @@ class Interpreter:
                 f"the change was not committed: {counted(self._collected, 'statement')} dropped"
             )
 
-        if self._unkept and isinstance(self.kb, StoredKnowledgeBase) and self.kb.store.writable:
+        if self._unkept and self._stored and self._stored.store.writable:
             names = ", ".join(f"{prefix}:" for prefix in self._unkept)
             self._console.note(f"not kept, because no change followed: the prefix {names}")
 
@@ -224,9 +227,9 @@ class Interpreter:
         return self._change
 
     def _log(self) -> None:
-        if not isinstance(self.kb, StoredKnowledgeBase):
+        if not self._stored:
             raise _usage("versions are kept in stores only", "make a store: zodiac init")
-        show_log(self._console, self.kb.log())
+        show_log(self._console, self._stored.log())
 
 
 def _prefixes(statement: str) -> Program | None:

@@ -23,7 +23,7 @@ from zodiacedge.cli.options import (
 from zodiacedge.cli.program_source import evaluated
 from zodiacedge.cli.rule_files import is_store, sound_rules
 from zodiacedge.cli.shell.interpreter import Interpreter
-from zodiacedge.cli.shell.statements import next_statement
+from zodiacedge.cli.shell.statements import Statements
 from zodiacedge.cli.shell.terminal import editing, line_of_pipe, line_of_terminal
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zodiacedge.cli.shell.statements import Lines
     from zodiacedge.engine.limits import Limits
     from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 
 @click.command("shell")
@@ -72,8 +73,9 @@ def command(  # noqa: PLR0913 - one argument per option
     read = line_of_terminal if interactive else line_of_pipe
     if read_only and wait:
         raise click.UsageError("--wait is for a writer, and --read-only needs no waiting: leave out one.")
-    with _opened(console, programs, data, on, read_only=read_only, wait=wait, limits=limits) as kb:
-        interpreter = Interpreter(console, kb)
+    stored = _opened(console, programs, data, on, read_only=read_only, wait=wait, limits=limits)
+    with stored or _in_memory(console, programs, data, on, limits) as kb:
+        interpreter = Interpreter(console, kb, stored)
         with editing(kb) if interactive else nullcontext():
             converse(console, interpreter, read, interactive=interactive)
         interpreter.close()
@@ -84,13 +86,14 @@ def command(  # noqa: PLR0913 - one argument per option
 def converse(console: Console, interpreter: Interpreter, read: Lines, *, interactive: bool) -> None:
     """Execute statements up to the end of the input; at a prompt Ctrl-C ends a statement only."""
     interrupted = False
+    statements = Statements(read)
     while not interpreter.ended:
         try:
             if interrupted:
                 interrupted = False
                 click.echo(err=True)
                 console.note("interrupted")
-            statement = next_statement(read)
+            statement = statements.next()
             if statement is None:
                 break
             interpreter.execute(statement)
@@ -110,7 +113,8 @@ def _opened(  # noqa: PLR0913 - each is an option
     read_only: bool,
     wait: float,
     limits: Limits,
-) -> KnowledgeBase:
+) -> StoredKnowledgeBase | None:
+    """Open the store that is named, if one is."""
     stores = [path for path in programs if is_store(path)]
     if stores:
         if len(programs) > 1:
@@ -123,6 +127,12 @@ def _opened(  # noqa: PLR0913 - each is an option
     if read_only or wait:
         option = "--read-only" if read_only else "--wait"
         raise click.UsageError(f"{option} is for a store, and this is a program in memory.")
+    return None
+
+
+def _in_memory(
+    console: Console, programs: tuple[str, ...], data: DataOptions, on: EngineOptions, limits: Limits
+) -> KnowledgeBase:
     checked = sound_rules(programs)
     console.prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
     return evaluated(console, checked, data, on, limits)

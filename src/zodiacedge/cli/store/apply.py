@@ -104,7 +104,9 @@ def command(  # noqa: PLR0913 - one argument per option
       zodiac apply farm.zodiac --sync rules/ --dry-run --html preview.html
     """
     if not (add_rules or remove_rules or sync or add_facts or remove_facts):
-        raise click.UsageError("Nothing to do: add or remove rules or facts.")
+        raise click.UsageError(
+            "Nothing to do: name --add-rules, --remove-rules, --add-facts, --remove-facts or --sync."
+        )
     if sync and (add_rules or remove_rules):
         raise click.UsageError("--sync names all rules: leave out --add-rules and --remove-rules.")
     if replace and not add_rules:

@@ -49,7 +49,7 @@ def command(  # noqa: PLR0913 - one argument per option
     for name, old, new in difference.prefixes:
         for sign, base in (("-", old), ("+", new)):
             if base is not None:
-                console.text(f"{sign} @prefix {name}: {base}")
+                console.text(f"{sign} @prefix {name}: <{base}> .")
     for line in moves_for_people(difference.packs):
         console.text(line)
     rules = difference.rules_added, difference.rules_removed

@@ -78,7 +78,7 @@ def _show_in_full(console: Console, entry: Entry) -> None:
         f"then {counted(entry.explicit, 'explicit fact')}"
     )
     for prefix, base in entry.prefixes.items():
-        console.text(on_one_line(f"  @prefix {prefix}: {base}"))
+        console.text(on_one_line(f"  @prefix {prefix}: <{base}> ."))
     for sign, rules in (("+", entry.rules_added), ("-", entry.rules_removed)):
         for rule in rules:
             console.text(on_one_line(f"  {sign} {rule}"))

@@ -116,6 +116,8 @@ def command(  # noqa: PLR0913 - one argument per option
     def report(applied: Applied) -> None:
         batches.append(applied)
         console.text(_line(applied))
+        for bad in applied.examples:
+            console.note(f"  {bad}")
         console.findings(map(_missing_file, applied.gone))
 
     kb = writing(console, store, on, wait=wait, clock=clock or "", limits=limits)

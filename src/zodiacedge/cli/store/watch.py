@@ -75,9 +75,9 @@ def command(  # noqa: PLR0913 - one argument per option
     notices: list[Notice] = []
     with reading(console, store, since, on) as kb:
         kb.subscribe(predicate, notices.append)
+        kb.refresh()
         console.findings(_unknown(kb, predicate))
         while True:
-            kb.refresh()
             for notice in notices[:remaining]:
                 _show(console, notice)
             if remaining is not None:
@@ -86,6 +86,7 @@ def command(  # noqa: PLR0913 - one argument per option
                     return
             notices.clear()
             time.sleep(interval)
+            kb.refresh()
 
 
 def _unknown(kb: KnowledgeBase, predicate: str) -> Iterator[Diagnostic]:
