@@ -152,17 +152,18 @@ def _unbound(
         if v in reported:
             continue
         reported.add(v)
-        note = f"bind it{inside or ' in the body'}: in a positive atom, or with {_show(v)} := expression"
+        note = f"bind it{inside or ' in the body'}: in a positive atom, or with "
+        note += f"{format_argument(v)} := expression"
         if v.anonymous:
             note = "`_` is a fresh variable each time: give it a name and bind it"
-        yield Diagnostic("C001", f"{_show(v)} in {where} is bound by nothing{inside}", note, span)
+        yield Diagnostic("C001", f"{format_argument(v)} in {where} is bound by nothing{inside}", note, span)
 
 
 def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
     for binding in analysis.rebound:
         yield Diagnostic(
             "C002",
-            f"{_show(binding.variable)} is bound already",
+            f"{format_argument(binding.variable)} is bound already",
             "to compare, write COMP(a, =, b); to bind, choose a fresh variable",
             binding.span,
         )
@@ -170,8 +171,8 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
         spans = [c.span for c in equalities]
         yield Diagnostic(
             "C003",
-            f"{'two' if len(spans) == 2 else 'several'} equalities could bind {_show(v)}",
-            f"say which one binds it: {_show(v)} := expression",
+            f"{'two' if len(spans) == 2 else 'several'} equalities could bind {format_argument(v)}",
+            f"say which one binds it: {format_argument(v)} := expression",
             spans[0],
             related=tuple(("and here", s) for s in spans[1:] if s),
         )
@@ -179,7 +180,7 @@ def _body_findings(analysis: Analysis) -> Iterator[Diagnostic]:
         spans = [c.span for c in analysis.body if isinstance(c, Negation) and v in variables(c)]
         yield Diagnostic(
             "C004",
-            f"{_show(v)} is shared by two negated atoms and bound by nothing positive",
+            f"{format_argument(v)} is shared by two negated atoms and bound by nothing positive",
             "bind it in a positive atom, or rename it in one of them: `not p(X, Z)` says there is no Z",
             spans[0],
             related=tuple(("and here", s) for s in spans[1:] if s),
@@ -206,7 +207,7 @@ def sound_aggregate(rule: Rule, _host: Host) -> Iterator[Diagnostic]:
             if fold.target in inner or fold.target in aggregate.groups or targets[fold.target] > 1:
                 yield Diagnostic(
                     "C007",
-                    f"the result {_show(fold.target)} is in use already",
+                    f"the result {format_argument(fold.target)} is in use already",
                     "a result needs a fresh variable",
                     fold.span,
                 )
@@ -218,8 +219,8 @@ def _confusing_names(rule: Rule, aggregate: Aggregate, inner: set[Variable]) -> 
     for v in sorted((inner & outside).difference(aggregate.columns), key=lambda v: v.name):
         yield Diagnostic(
             "W001",
-            f"{_show(v)} inside the AGGREGATE is not the {_show(v)} outside",
-            f"to join them, add {_show(v)} to ON; otherwise rename one",
+            f"{format_argument(v)} inside the AGGREGATE is not the {format_argument(v)} outside",
+            f"to join them, add {format_argument(v)} to ON; otherwise rename one",
             aggregate.span,
             "warning",
         )
@@ -519,10 +520,6 @@ def _atoms(subject: Subject) -> Iterator[Atom]:
         yield rule.head
         yield from body_atoms(rule.body)
     yield from subject.facts
-
-
-def _show(v: Variable) -> str:
-    return format_argument(v)
 
 
 RULE_CHECKS: tuple[Callable[[Rule, Host], Iterator[Diagnostic]], ...] = (

@@ -68,15 +68,15 @@ _MINUS_LEVEL = 3
 _PRIMARY_LEVEL = 5
 
 
-def format_node(node: object, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
+def format_node(node: object) -> str:
     """Return a fact, an atom, a rule or a query; a fact and an atom without a full stop."""
     match node:
         case Rule():
-            return format_rule(node, prefixes)
+            return format_rule(node)
         case Query():
-            return format_query(node, prefixes)
+            return format_query(node)
         case Atom() | Fact():
-            return format_atom(node, prefixes)
+            return format_atom(node)
         case _:
             raise TypeError(node)
 

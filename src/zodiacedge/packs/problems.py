@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zodiacedge.errors import Diagnostic, PackProblem
 
-if TYPE_CHECKING:
-    from zodiacedge.errors import Span
 
-
-def bad_source(where: str, why: str, note: str, span: Span | None = None) -> PackProblem:
+def bad_source(where: str, why: str, note: str) -> PackProblem:
     """Return the problem of a folder that makes no pack."""
-    return PackProblem(Diagnostic("P001", f"{where}: {why}", note, span))
+    return PackProblem(Diagnostic("P001", f"{where}: {why}", note))
 
 
 def bad_file(name: str, why: str) -> PackProblem:
