@@ -12,9 +12,9 @@ from zodiacedge.errors import nearest
 from zodiacedge.language.ast import Argument, Atom, Variable
 from zodiacedge.language.lint.namesakes import Namesakes
 from zodiacedge.language.parser import parse_rule, read_program
-from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import unifiable
 from zodiacedge.terms import IRI, Term, integer
+from zodiacedge.util.spelling import Spelling
 
 KNOWN = ["hasNeighbour", "temperature", "Turbine", "p11", "wind_speed", "alarm"]
 

@@ -27,9 +27,9 @@ from zodiacedge.language.lint.lints import LOWER_CASE_NAME, computed_with, const
 from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.printer import format_argument, format_predicate, format_rule, quote
-from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import pattern_of
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal
+from zodiacedge.util.spelling import Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -33,7 +33,6 @@ from zodiacedge.language.canonical import KeyedRule, keyed
 from zodiacedge.language.lint.namesakes import Namesakes, namesake_finding
 from zodiacedge.language.printer import format_argument, format_predicate
 from zodiacedge.language.safety import Analysis, analyse
-from zodiacedge.language.spelling import Spelling
 from zodiacedge.language.unify import Pattern, pattern_of, unify
 from zodiacedge.language.vocabulary import (
     AGGREGATES,
@@ -47,6 +46,7 @@ from zodiacedge.language.vocabulary import (
 from zodiacedge.language.windows import has_windows, misplaced_now, untimed_windows
 from zodiacedge.terms import IRI, RDF_TYPE, XSD_STRING, Literal, value_of
 from zodiacedge.util.regular_expressions import compiled
+from zodiacedge.util.spelling import Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

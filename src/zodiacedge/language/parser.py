@@ -1,5 +1,7 @@
 """Text to syntax tree, by recursive descent along the grammar of `docs/grammar.md`.
 
+Statements, bodies and conjuncts are here; expressions and terms are in `expression_parser`.
+
 `read_program` returns the statements that parse together with every finding: a malformed statement is
 skipped. `parse_program`, `parse_rule`, `parse_query` and `parse_fact` raise instead. Semantic checks are
 left to `checks`.
@@ -7,20 +9,16 @@ left to `checks`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem, nearest
+from zodiacedge.errors import Diagnostic, Source, Span, SyntaxProblem
 from zodiacedge.language.ast import (
-    ANONYMOUS,
     Aggregate,
     Argument,
     Atom,
-    Binary,
     Binding,
-    Call,
     Comparison,
     Conjunct,
     Expression,
@@ -31,10 +29,10 @@ from zodiacedge.language.ast import (
     Program,
     Query,
     Rule,
-    Unary,
     Variable,
     atom,
 )
+from zodiacedge.language.expression_parser import Application, ExpressionParser, Operand
 from zodiacedge.language.mistakes import (
     AGGREGATE_FORM,
     BIND_FORM,
@@ -43,49 +41,36 @@ from zodiacedge.language.mistakes import (
     NEGATION_FORM,
     behind_a_conjunct,
     behind_a_head,
-    behind_an_argument,
     label_without_colon,
-    not_a_function,
     not_a_test,
     not_an_atom,
     not_an_operator,
     query_of_sparql,
-    unexpected,
 )
 from zodiacedge.language.printer import format_argument
 from zodiacedge.language.safety import analyse
-from zodiacedge.language.scanner import RecordingScanner, Scanner, Token, unescape
+from zodiacedge.language.scanner import RecordingScanner, Scanner, Token
 from zodiacedge.language.vocabulary import (
     AGGREGATES,
     CHOOSING,
     COMPARISONS,
-    DEFAULT_PREFIXES,
     FUNCTION_PREFIX,
-    FUNCTIONS,
     KEEP_ABOUT_RELATION,
     KEEP_RELATION,
     KEEP_STATED_RELATION,
     LATEST,
-    NOW,
     RESERVED,
     TIME_RELATION,
-    UNITS,
 )
 from zodiacedge.terms import (
     IRI,
     RDF_TYPE,
     XSD,
-    XSD_DECIMAL,
-    XSD_DOUBLE,
     XSD_DURATION,
     XSD_INTEGER,
     BlankNode,
     Literal,
-    boolean,
-    duration,
-    is_iri,
     literal,
-    string,
     value_of,
 )
 
@@ -98,8 +83,7 @@ _NEGATIONS = frozenset({"!", "¬"})
 _NOT_NEGATED = frozenset({"not", "comp", "bind", "aggregate"})
 # Far more than in any real program, and safe for the recursive functions of all stages.
 _MAX_CONJUNCTS = 400
-_MAX_DEPTH = 100
-_LONGEST = 1 << 63
+_MAX_POSITION = 100
 _DURATIONS = frozenset({XSD_DURATION, XSD + "yearMonthDuration"})
 KEEP_FORM = "`@keep reading 7 d .`, `@keep about Reading by time 1 d .`, `@keep status 1 h since stated .`"
 TIME_FORM = "`@time reading 3 .` says which argument of reading is when it was so"
@@ -167,27 +151,11 @@ def ground(candidate: Atom) -> Fact:
     raise SyntaxProblem(Diagnostic("L010", "a fact holds no variables", note, candidate.span))
 
 
-@dataclass(frozen=True, slots=True)
-class _Application:
-    # name(args…), before it is known to be an atom or a call.
-    name: Token
-    args: tuple[Expression, ...]
-    span: Span
-
-
-_Operand = Expression | _Application
-
-
-class _Parser:
+class _Parser(ExpressionParser):
     def __init__(self, source: Source, prefixes: Mapping[str, str], scanner: Scanner | None = None) -> None:
-        self._scanner = scanner or Scanner(source)
-        self._prefixes = {**DEFAULT_PREFIXES, **prefixes}
+        super().__init__(source, prefixes, scanner)
         self._declared: dict[str, str] = {}
-        self._anonymous = 0
-        self._depth = 0
-        self._start = -1
         self._findings: list[Diagnostic] = []
-        self._seen: dict[Variable, None] = {}
 
     # Statements
 
@@ -234,7 +202,7 @@ class _Parser:
         seen = tuple(v for v in self._seen if v in bound and not v.anonymous)
         return Query(seen, body, span, prefixes=prefixes)
 
-    def _query_head(self) -> _Application | None:
+    def _query_head(self) -> Application | None:
         """Take the head of a query and its `:-`, if they are next; the query may be a body alone."""
         start, seen, anonymous = self._scanner.position, dict(self._seen), self._anonymous
         try:
@@ -350,10 +318,10 @@ class _Parser:
             return self._keep_declaration(start)
         predicate = self._name(TIME_FORM)
         token = self._take(operand=True)
-        if token.kind != "number" or not token.text.isdigit() or not 0 < int(token.text) <= _MAX_DEPTH:
+        if token.kind != "number" or not token.text.isdigit() or not 0 < int(token.text) <= _MAX_POSITION:
             raise self._unexpected(token, "the position of an argument, from 1", TIME_FORM, "L022")
         self._expect(".", TIME_FORM)
-        return Atom(TIME_RELATION, (predicate, _number(token.text)), self._scanner.span(start))
+        return Atom(TIME_RELATION, (predicate, literal(token.text, XSD_INTEGER)), self._scanner.span(start))
 
     def _keep_declaration(self, start: int) -> Atom:
         word = self._scanner.peek(operand=True)
@@ -490,9 +458,9 @@ class _Parser:
                 raise self._problem("L011", "`:=` binds a variable", "write ?v := expression", token)
             self._scanner.take(token)
             return Binding(left, self._value(), self._scanner.span(start))
-        if word := None if isinstance(left, _Application) else not_an_operator(self._scanner, token):
+        if word := None if isinstance(left, Application) else not_an_operator(self._scanner, token):
             raise SyntaxProblem(word)
-        if isinstance(left, _Application | IRI) or token.text == "(":
+        if isinstance(left, Application | IRI) or token.text == "(":
             return self._within(self._as_atom(self._applied(left, start)))
         if token.kind == "bad":
             raise self._unexpected(token, "a comparison")
@@ -585,23 +553,23 @@ class _Parser:
     def _atom(self) -> Atom:
         return self._as_atom(self._application())
 
-    def _application(self) -> _Application:
+    def _application(self) -> Application:
         start = self._scanner.skip_space()
         return self._applied(self._operand("an atom"), start)
 
-    def _operand(self, expected: str) -> _Operand:
+    def _operand(self, expected: str) -> Operand:
         self._starts_operand(expected)
         return self._primary()
 
-    def _applied(self, operand: _Operand, start: int) -> _Application:
-        if isinstance(operand, _Application):
+    def _applied(self, operand: Operand, start: int) -> Application:
+        if isinstance(operand, Application):
             return operand
         if start == self._start and (label := label_without_colon(self._scanner, start)):
             raise SyntaxProblem(label)
         span = self._scanner.span(start)
         raise SyntaxProblem(not_an_atom(operand, span, self._scanner.peek(operand=False).text))
 
-    def _as_atom(self, applied: _Application) -> Atom:
+    def _as_atom(self, applied: Application) -> Atom:
         name = applied.name
         if name.kind == "name" and name.text.lower() in RESERVED:
             raise self._problem(
@@ -629,239 +597,3 @@ class _Parser:
                 span,
             )
         )
-
-    # Expressions: sum, product, minus, power, primary. An application alone may still be an atom.
-
-    def _value(self) -> Expression:
-        return self._expression(self._sum())
-
-    def _enter(self) -> None:
-        # Callers restore the depth; a malformed statement resets it.
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise self._problem(
-                "L020",
-                f"more than {_MAX_DEPTH} levels of brackets or operators",
-                "bind parts of it to variables first: ?v := expression",
-                self._scanner.peek(operand=True),
-            )
-
-    def _sum(self) -> _Operand:
-        depth = self._depth
-        left = self._product()
-        while (token := self._scanner.peek(operand=False)).text in {"+", "-"}:
-            self._enter()
-            self._scanner.take(token)
-            left = Binary(token.text, self._expression(left), self._expression(self._product()))
-        self._depth = depth
-        return left
-
-    def _product(self) -> _Operand:
-        depth = self._depth
-        left = self._minus()
-        while (token := self._scanner.peek(operand=False)).text in {"*", "/", "%", "div"}:
-            self._enter()
-            self._scanner.take(token)
-            left = Binary(token.text, self._expression(left), self._expression(self._minus()))
-        self._depth = depth
-        return left
-
-    def _minus(self) -> _Operand:
-        if not self._sees("-", operand=True):
-            return self._power()
-        depth = self._depth
-        self._enter()
-        self._take(operand=True)
-        negated = Unary(self._expression(self._minus()))
-        self._depth = depth
-        return negated
-
-    def _power(self) -> _Operand:
-        token = self._scanner.peek(operand=True)
-        base = self._primary()
-        if not self._sees("**", operand=False):
-            return base
-        depth = self._depth
-        self._enter()
-        self._take(operand=False)
-        exponent = self._expression(self._minus())
-        self._depth = depth
-        if token.kind == "number" and token.text[0] in "+-":
-            # A power binds more tightly than the sign: -2 ** 2 is -(2 ** 2).
-            power = Binary("**", _number(token.text[1:]), exponent)
-            return Unary(power) if token.text[0] == "-" else power
-        return Binary("**", self._expression(base), exponent)
-
-    def _expression(self, operand: _Operand) -> Expression:
-        if not isinstance(operand, _Application):
-            return operand
-        name = operand.name
-        if name.kind == "prefixed" and name.text.startswith(FUNCTION_PREFIX + ":"):
-            return Call(
-                name.text[len(FUNCTION_PREFIX) + 1 :], operand.args, registered=True, span=operand.span
-            )
-        if name.kind == "name" and name.text.lower() in FUNCTIONS:
-            return Call(name.text.lower(), operand.args, span=operand.span)
-        raise SyntaxProblem(not_a_function(name.text, self._span(name)))
-
-    def _primary(self) -> _Operand:
-        token = self._take(operand=True)
-        match token.kind:
-            case "number":
-                return self._number_or_length(token)
-            case "string":
-                return self._string(token)
-            case "variable":
-                if token.text == "?_":
-                    raise self._problem(
-                        "L017", "?_ is not a variable", "write _ for a fresh one, or name it", token
-                    )
-                return self._register(Variable(token.text[1:]))
-            case "blank":
-                return BlankNode(token.text[2:])
-            case "iri" | "prefixed" | "name":
-                return self._named(token)
-            case "sign" if token.text == "(":
-                self._enter()
-                inner = self._value()
-                self._expect(")", "a bracket is closed by `)`")
-                self._depth -= 1
-                return inner
-            case _:
-                raise self._unexpected(token, "a term or a variable")
-
-    def _named(self, token: Token) -> _Operand:
-        if self._sees("(", operand=False):
-            self._take(operand=False)
-            self._enter()
-            args: list[Expression] = []
-            if not self._sees(")", operand=True):
-                args.append(self._value())
-                while self._sees(",", operand=False):
-                    self._take(operand=False)
-                    args.append(self._value())
-            self._expect(")", behind_an_argument(self._scanner.peek(operand=False)))
-            self._depth -= 1
-            return _Application(token, tuple(args), self._scanner.span(token.start))
-        if token.kind != "name":
-            return self._iri(token)
-        lowered = token.text.lower()
-        if lowered in {"true", "false"}:
-            return boolean(lowered == "true")
-        if lowered in RESERVED:
-            note = f"as a name write <{token.text}>"
-            if token.text[0].isupper():
-                note += f", as a variable ?{token.text}"
-            raise self._problem("L004", f"{token.text} is a reserved word", note, token)
-        if token.text == "_":
-            self._anonymous += 1
-            return Variable(f"{ANONYMOUS}{self._anonymous}")
-        if token.text[0].isupper() or token.text[0] == "_":
-            return self._register(Variable(token.text))
-        return Now(self._span(token)) if token.text == NOW else IRI(token.text)
-
-    def _number_or_length(self, token: Token) -> Literal:
-        """Return a number, or a length of time where a unit follows."""
-        unit = self._scanner.peek(operand=False)
-        number = _number(token.text)
-        if unit.kind != "name" or unit.text not in UNITS:
-            return number
-        self._scanner.take(unit)
-        micros = Decimal(token.text) * UNITS[unit.text]
-        length = duration(timedelta(microseconds=int(micros))) if abs(micros) < _LONGEST else None
-        if micros != micros.to_integral_value() or length is None:
-            note = "lengths are whole microseconds, of 64 bits"
-            raise self._problem("L023", f"{token.text} {unit.text} is no length of time", note, token)
-        return length
-
-    def _register(self, variable: Variable) -> Variable:
-        # In text order, which the tree does not always keep: BIND(X AS Y).
-        self._seen.setdefault(variable)
-        return variable
-
-    def _string(self, token: Token) -> Literal:
-        text = unescape(token.text[1:-1], self._span(token))
-        if tag := self._scanner.language():
-            return string(text, tag.text)
-        if self._scanner.directly_at("^^"):
-            start = self._scanner.position
-            self._scanner.take(Token("sign", "^^", start, start + 2))
-            datatype = self._take(operand=True)
-            if datatype.kind not in {"iri", "prefixed"}:
-                raise self._unexpected(datatype, "a datatype's IRI", "such as xsd:integer")
-            return literal(text, self._iri(datatype).value)
-        return string(text)
-
-    def _variable(self, form: str) -> Variable:
-        token = self._scanner.peek(operand=True)
-        if token.kind == "variable" or (token.kind == "name" and token.text.lower() not in RESERVED):
-            primary = self._primary()
-            if isinstance(primary, Variable):
-                return primary
-        raise self._unexpected(token, "a variable", form)
-
-    def _iri(self, token: Token) -> IRI:
-        if token.kind == "iri":
-            name = IRI(unescape(token.text[1:-1], self._span(token)))
-            if "\\" in token.text and not is_iri(name.value):
-                raise self._problem("L002", "an IRI cannot hold this character", "percent-encode it", token)
-            return name
-        if token.kind == "name":
-            return IRI(token.text)
-        if token.kind != "prefixed":
-            raise self._unexpected(token, "a name or an IRI")
-        prefix, local = token.text.split(":", 1)
-        base = self._prefixes.get(prefix)
-        if base is not None:
-            return IRI(base + local)
-        if prefix == FUNCTION_PREFIX:
-            note = f"call it in an expression: ?v := {token.text}(…)"
-            raise self._problem("L007", "the prefix func: belongs to registered functions", note, token)
-        near = nearest(prefix, tuple(self._prefixes))
-        note = f"did you mean {near}:?" if near else f"declare it: @prefix {prefix}: <…> ."
-        if token.start == self._start and prefix:
-            note += f" (as a label it has white space behind its colon: `{prefix}: {local}`)"
-        raise self._problem("L018", f"the prefix {prefix}: is not declared", note, token)
-
-    # Tokens
-
-    def _take(self, *, operand: bool) -> Token:
-        return self._scanner.take(self._scanner.peek(operand=operand))
-
-    def _sees(self, text: str, *, operand: bool) -> bool:
-        return self._scanner.peek(operand=operand).text == text
-
-    def _sees_word(self, word: str) -> bool:
-        token = self._scanner.peek(operand=False)
-        return token.kind == "name" and token.text.lower() == word
-
-    def _expect(self, text: str, form: str, code: str = "L001") -> Token:
-        token = self._scanner.peek(operand=False)
-        if token.text != text or token.kind != "sign":
-            raise self._unexpected(token, f"`{text}`", form, code)
-        return self._scanner.take(token)
-
-    def _expect_word(self, word: str, form: str, code: str = "L001") -> None:
-        token = self._take(operand=False)
-        if token.kind != "name" or token.text.lower() != word:
-            raise self._unexpected(token, f"`{word.upper()}`", form, code)
-
-    def _span(self, token: Token) -> Span:
-        return Span(self._scanner.source, token.start, max(token.end, token.start + 1))
-
-    def _problem(self, code: str, message: str, note: str, token: Token) -> SyntaxProblem:
-        return SyntaxProblem(Diagnostic(code, message, note, self._span(token)))
-
-    def _starts_operand(self, expected: str, form: str = "") -> None:
-        token = self._scanner.peek(operand=True)
-        if token.kind in {"end", "bad"} or (token.kind == "sign" and token.text not in {"(", "-", "!", "¬"}):
-            raise self._unexpected(token, expected, form)
-
-    def _unexpected(self, token: Token, expected: str, form: str = "", code: str = "L001") -> SyntaxProblem:
-        return SyntaxProblem(unexpected(self._scanner, token, expected, form, code))
-
-
-def _number(text: str) -> Literal:
-    if "e" in text or "E" in text:
-        return literal(text, XSD_DOUBLE)
-    return literal(text, XSD_DECIMAL if "." in text else XSD_INTEGER)

@@ -9,5 +9,6 @@ json_text            values as JSON, with texts inside that are JSON already
 linear_matching      regular expressions in time linear in the text
 one_line             texts of people on one line of a terminal
 regular_expressions  the regular expressions of XPath and SPARQL
+spelling             similar names in a large vocabulary, for suggestions
 uninterrupted        a block of code that Ctrl-C does not interrupt
 """
