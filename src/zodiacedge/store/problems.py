@@ -96,7 +96,7 @@ def unreachable(root: Where, why: str) -> StoreProblem:
     return _problem(
         "D020",
         f"{root} cannot be reached: {why}",
-        "check the bucket, the credentials and the endpoint: see the page on object stores",
+        "check the bucket, the credentials and the endpoint: docs/store.md says where they come from",
     )
 
 
