@@ -19,7 +19,7 @@ from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, grou
 from zodiacedge.engine.embedded.ingest.tables.tabular import read_nothing
 from zodiacedge.engine.embedded.kernels.jit import COMPILED, MEMORY, words
 from zodiacedge.engine.embedded.storage.arrangement import Arrangement, Run
-from zodiacedge.engine.embedded.storage.table import Table
+from zodiacedge.engine.embedded.storage.table import Table, count_terms
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
 from zodiacedge.errors import Diagnostic, UsageProblem
@@ -201,6 +201,7 @@ def _use_tables() -> None:
     table.positions(rows)
     table.contains([6, 7])
     table.count_pairs_present(rows)
+    count_terms([[Table.of(rows[:, :1])]], 64)
     table.reserve(_MANY_TERMS)
     marked.mark(64)
     marked.insert_unmarked(rows)

@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.embedded.kernels import layout as L
-from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load32, store8, store32
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, kernel, load32, store32
 from zodiacedge.engine.embedded.kernels.jit import load64 as get
 from zodiacedge.engine.embedded.kernels.jit import store64 as put
-from zodiacedge.engine.embedded.storage.hash_index import build_hash_set, collect_terms, insert_rows
+from zodiacedge.engine.embedded.storage.hash_index import (
+    build_hash_set,
+    clear_bits,
+    collect_terms,
+    insert_rows,
+)
 from zodiacedge.engine.embedded.storage.table import SCRATCH, Table
 
 if TYPE_CHECKING:
@@ -136,13 +141,6 @@ def add_column(target: int, source: int, column: int, bits: int) -> None:
     out = get(target, L.T_ROWS)
     count = collect_terms(bits, rows, total, get(source, L.T_ARITY), column, out, get(target, L.T_COUNT))
     put(target, L.T_COUNT, count)
-
-
-@kernel
-def clear_bits(bits: int, terms: int, count: int) -> None:
-    """Clear the bits of terms."""
-    for n in range(count):
-        store8(bits, load32(terms, n) >> 3, 0)
 
 
 @kernel

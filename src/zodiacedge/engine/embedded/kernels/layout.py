@@ -226,6 +226,7 @@ ROWS_PER_PARTITION = 64
 MOST_PARTITIONS = 256
 SMALL_OUT = 4096
 SHARE_OF_TABLE = 4
+SORTED_TERMS = 4  # pairs are sorted if there are at most so many terms for each
 MOST_VISITS = 1_000_000  # rows that a fused atom visits before the machine checks its budget
 
 # Expressions: postfix code on a small stack of values.

@@ -32,6 +32,7 @@ from zodiacedge.engine.embedded.storage.hash_index import (
     is_full,
     partition_rows,
     set_pair_bit,
+    sort_pairs,
 )
 
 
@@ -46,6 +47,9 @@ def flush(frame: int, target: int, filled: int) -> bool:
     if get(target, L.T_SLOTS) and partitions > 1 and filled >= partitions * L.ROWS_PER_PARTITION:
         partitions = min(partitions, L.MOST_PARTITIONS)
         partition_rows(rows, get(frame, L.F_SORTED), filled, arity, partitions, get(frame, L.F_SCRATCH))
+        rows = get(frame, L.F_SORTED)
+    elif arity == 2 and get(target, L.T_BITS) and L.SORTED_TERMS * filled >= get(target, L.T_TERMS):
+        sort_pairs(rows, get(frame, L.F_SORTED), filled, get(target, L.T_TERMS))
         rows = get(frame, L.F_SORTED)
     insert_rows(target, rows, filled, get(frame, L.F_SCRATCH))
     return True
@@ -87,7 +91,7 @@ def run_variant(frame: int, state: int, first: int) -> int:
     terms = get(target, L.T_TERMS)
     shared = get(target, L.T_SHARED)
     room = max(L.SMALL_OUT, get(target, L.T_COUNT) // L.SHARE_OF_TABLE)
-    room = min(get(frame, L.F_OUT_WORDS) // wide, room)
+    room = min((get(frame, L.F_OUT_WORDS) - (terms if wide == 2 else 0)) // wide, room)
     derived = 0
     reason = L.DONE
     while True:

@@ -250,7 +250,6 @@ class Propagation:
         """Evaluate the collected nodes."""
         if not self._copying:
             return
-        self.settings.yield_point.yield_to_waiters()
         start, begun = time.perf_counter(), time.thread_time()
         self._copies.run(len(draft.store.dictionary))
         worked, passed = time.thread_time() - begun, time.perf_counter() - start
@@ -259,13 +258,12 @@ class Propagation:
         for (position, node_rules, segment), weight in zip(self._copying, rows, strict=True):
             draft.record_filled(segment)
             facts = len(segment)
-            watch.begin(position, node_rules)
-            watch.step(1, facts)
-            watch.before += facts
+            watch.passed(position, node_rules, facts)
             segment.seconds = worked * weight / whole + _SECONDS_ALONE
             gained = self._add_new(node_rules.keys, segment, {})
             seconds, strategy = passed * weight / whole, Shape.COPY.value
             self.next.runs.append(NodeRun(node_rules.labels, 1, facts, seconds, strategy, 0.0, facts, gained))
+        watch.look(1)
         self._copies, self._copying = CopyPass(), []
 
     # One node.
@@ -471,6 +469,17 @@ class _Watch:
     def begin(self, position: int, node_rules: NodeRules) -> None:
         self.position, self.node_rules, self.rounds = position, node_rules, 0
         self._report(0, 0)
+
+    def passed(self, position: int, node_rules: NodeRules, facts: int) -> None:
+        """Report a node that was evaluated with others, and the number of its facts."""
+        self.position, self.node_rules, self.rounds = position, node_rules, 1
+        if self.settings.progress:
+            self._report(0, 0)
+        span = next(iter(node_rules.rules.values())).span
+        self.before += facts
+        self.meter.count(self.before, 1, node_rules.labels[0], span)
+        if self.settings.progress:
+            self._report(1, 0)
 
     def finish(self, total: int) -> None:
         """Compare the number of all facts with its limit: nodes may have lost facts that others gained."""

@@ -23,7 +23,7 @@ from zodiacedge.engine.embedded.storage.relation import (
     is_type_atom,
 )
 from zodiacedge.engine.embedded.storage.segment import Segment
-from zodiacedge.engine.embedded.storage.table import count_distinct
+from zodiacedge.engine.embedded.storage.table import count_distinct, count_terms
 from zodiacedge.engine.embedded.terms.term_space import TermSpace
 from zodiacedge.language.ast import Fact, Predicate
 from zodiacedge.language.vocabulary import WINDOW_RELATION
@@ -259,10 +259,13 @@ class Database(FactTables):
                 members = np.concatenate([table.rows for table in tables.pop(relation)])
                 typed.append(as_pairs(relation, members))
         counts: dict[Predicate, int] = {}
+        unary = [r for r, group in tables.items() if r.arity == 1 and len(group) > 1]
+        known = dict(zip(unary, count_terms([tables[r] for r in unary], len(self.dictionary)), strict=True))
         for relation, group in tables.items():
             # Classes that are no IRIs are one predicate together.
             predicate = self.predicate(relation)
-            counts[predicate] = counts.get(predicate, 0) + count_distinct(group)
+            count = known[relation] if relation in known else count_distinct(group)
+            counts[predicate] = counts.get(predicate, 0) + count
         if typed:
             pairs = np.unique(np.concatenate(typed), axis=0)
             for member_of, count in zip(*np.unique(pairs[:, 1], return_counts=True), strict=True):

@@ -261,6 +261,32 @@ def collect_terms(bits: int, given: int, total: int, width: int, column: int, ou
 
 
 @kernel
+def clear_bits(bits: int, terms: int, count: int) -> None:
+    """Clear the bits of some terms, and of those that share a byte with them."""
+    for n in range(count):
+        store8(bits, load32(terms, n) >> 3, 0)
+
+
+@kernel
+def count_members(steps: int, groups: int, bits: int, counts: int) -> None:
+    """Count the distinct terms of each group of tables of one column. All bits are clear, and stay so.
+
+    The steps are, for each group, the number of its tables and their records.
+    """
+    at = 0
+    for group in range(groups):
+        last = at + get(steps, at)
+        for n in range(at + 1, last + 1):
+            table = get(steps, n)
+            rows, total = get(table, L.T_ROWS), get(table, L.T_COUNT)
+            put(counts, group, collect_terms(bits, rows, total, 1, 0, 0, get(counts, group)))
+        for n in range(at + 1, last + 1):
+            table = get(steps, n)
+            clear_bits(bits, get(table, L.T_ROWS), get(table, L.T_COUNT))
+        at = last + 1
+
+
+@kernel
 def prefetch_end(table: int, total: int) -> int:
     """Return the number of rows that prefetch the slot of a later row: 0 if all slots stay in the cache."""
     return total - _PREFETCH_DISTANCE if get(table, L.T_SLOT_COUNT) > _CACHED_SLOTS else 0
@@ -406,6 +432,31 @@ def insert_pairs(table: int, given: int, total: int) -> None:
                 break
             slot = next_slot(slot, size)
     put(table, L.T_COUNT, count)
+
+
+@kernel
+def sort_pairs(given: int, sorted_rows: int, total: int, terms: int) -> None:
+    """Copy pairs of terms, sorted by their first; behind them is room for a count per term.
+
+    The next round then looks up the same keys one after the other, and its bits are close together.
+    """
+    counts = 2 * total
+    for term in range(terms):
+        store32(sorted_rows, counts + term, 0)
+    for n in range(total):
+        first = load32(given, 2 * n)
+        store32(sorted_rows, counts + first, load32(sorted_rows, counts + first) + 1)
+    before = 0
+    for term in range(terms):
+        count = load32(sorted_rows, counts + term)
+        store32(sorted_rows, counts + term, before)
+        before += count
+    for n in range(total):
+        first = load32(given, 2 * n)
+        at = load32(sorted_rows, counts + first)
+        store32(sorted_rows, counts + first, at + 1)
+        store32(sorted_rows, 2 * at, first)
+        store32(sorted_rows, 2 * at + 1, load32(given, 2 * n + 1))
 
 
 @kernel

@@ -18,6 +18,7 @@ from zodiacedge.engine.embedded.storage.delete_rows import delete_rows, fill_pre
 from zodiacedge.engine.embedded.storage.hash_index import (
     build_hash_set,
     collect_terms,
+    count_members,
     count_pairs_by_run,
     fill_index,
     filter_rows,
@@ -521,6 +522,17 @@ def count_distinct(tables: Sequence[Table]) -> int:
     else:
         common = rest.count_present(largest.rows)
     return len(largest) + len(rest) - common
+
+
+def count_terms(groups: Sequence[Sequence[Table]], terms: int) -> list[int]:
+    """Count the distinct terms of each group of tables of one column; all ids are below `terms`."""
+    steps = [word for group in groups for word in (len(group), *(table.at for table in group))]
+    counts = np.zeros(max(len(groups), 1), np.int64)
+    if steps:
+        given, bits = np.array(steps, np.int64), np.zeros(terms // 8 + 1, np.uint8)
+        addresses = MEMORY.address(given), MEMORY.address(bits), MEMORY.address(counts)
+        count_members(addresses[0], len(groups), addresses[1], addresses[2])
+    return counts.tolist()[: len(groups)]
 
 
 def distinct_terms(pieces: Sequence[Ids], column: int) -> Ids:
