@@ -5,6 +5,7 @@ change_state    the version before a change, and the segments of each node so fa
 demand          demand analysis: the rows that maintaining a small change may read
 slice_search    looking up those rows by key, in rounds
 incremental     incremental maintenance of a node by delta plans
+layers          a recomputed segment as a layer on the old one
 net_change      the facts that became visible or are visible no more
 scheduler       the nodes of the next step, and its strategy
 propagate       propagation of a change, step by step

@@ -40,17 +40,12 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.engine.spark.storage.workspace import Workspace
-    from zodiacedge.engine.yield_point import YieldPoint
     from zodiacedge.io.formats.column_mapping import ColumnMapping
     from zodiacedge.language.ast import Fact
     from zodiacedge.terms import Term
 
     # The files of the rows inserted, and of those deleted.
     Net = tuple[RelationFiles, RelationFiles]
-
-# Where at most one row in so many was inserted or deleted, the old files are kept and get one more layer.
-_SHARE = 4
-_MOST_LAYERS = 16
 
 
 class SparkNetChange:
@@ -222,28 +217,6 @@ def _changes_by_plan(
         if files:
             net[side][relation] = SignedFiles.of(*files)
     return net
-
-
-def layered(
-    workspace: Workspace,
-    before: Mapping[Relation, SignedFiles],
-    after: Mapping[Relation, SignedFiles],
-    yield_point: YieldPoint,
-) -> dict[Relation, SignedFiles]:
-    """Compare a recomputed segment with the old one; where few rows changed, put a layer on the old files."""
-    frames = Frames(workspace, yield_point)
-    contents = dict.fromkeys(before, SignedFiles()) | dict(after)
-    both = [r for r, content in contents.items() if content.rows and before.get(r, SignedFiles()).rows]
-    changes = [(r, frames.content(r, before[r]), frames.content(r, after[r])) for r in both]
-    written = frames.write_changes(changes, "comparing with the version before")
-    for relation, (plus, minus) in zip(both, written, strict=True):
-        rows = sum(file.rows for file in (*plus, *minus))
-        layers = len(before[relation].layers)
-        if not rows:
-            contents[relation] = before[relation]
-        elif rows * _SHARE <= contents[relation].rows and layers < _MOST_LAYERS:
-            contents[relation] = before[relation].then(plus, minus)
-    return contents
 
 
 def _content(owners: Owners, owner: frozenset[str] | None, relation: Relation) -> SignedFiles:

@@ -34,7 +34,8 @@ from zodiacedge.engine.spark.evaluate.strategy import (
 from zodiacedge.engine.spark.maintain.affected_nodes import readers
 from zodiacedge.engine.spark.maintain.change_state import ChangeState
 from zodiacedge.engine.spark.maintain.incremental import Inherited, MaintainedNode
-from zodiacedge.engine.spark.maintain.net_change import SparkNetChange, adopted, layered, net_of, rows_of
+from zodiacedge.engine.spark.maintain.layers import layered
+from zodiacedge.engine.spark.maintain.net_change import SparkNetChange, adopted, net_of, rows_of
 from zodiacedge.engine.spark.maintain.scheduler import ScheduledStep, Scheduler
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.compaction import compacted
