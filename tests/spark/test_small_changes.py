@@ -13,6 +13,7 @@ from spark.conftest import jobs_so_far
 from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.lookup import by_key
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles, read_file
@@ -135,6 +136,17 @@ def test_random_sessions_on_what_is_looked_up(
     follow(seed, make_engine(Options(look_up_from=0, whole_rows=seed % 2 * 5)))
 
 
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=() if n < 116 else pytest.mark.soak) for n in range(110, 150)]
+)
+def test_random_sessions_on_what_the_driver_looks_up(
+    seed: int, make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All files are small enough for it.
+    monkeypatch.setattr(by_key, "_SCANNED", 1 << 20)
+    follow(seed, make_engine(Options(look_up_from=0, whole_rows=1)))
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(200, 240))
 def test_random_sessions_by_plans_and_on_what_is_looked_up(
@@ -186,6 +198,31 @@ def test_a_slice_knows_what_it_was_asked_for(tmp_path: Path, spark: SparkEngine)
         one.fetch({PAIRS: {(1,): {(1,), (3,)}}})
     assert not one.covers(PAIRS, (1,), (1,))
     assert one.held(content) == {(1, 1)}
+
+
+def test_a_slice_takes_what_the_driver_looks_up_at_once(tmp_path: Path, spark: SparkEngine) -> None:
+    place = Workspace(spark.jobs, options=Options(whole_rows=1, driver_rows=3))
+    base = written(tmp_path, [(1, 1), (1, 2), (2, 1)])
+    content = base.then((), tuple(written(tmp_path, [(1, 2)]).parts))
+    one = RowSlice(place, Settings().yield_point, lambda _: [content], lambda _: 2)
+    by_first = one.fetch_here(PAIRS, {(0,): {(1,)}})
+    assert by_first
+    assert by_first(content) == {(1, 1)}
+    assert by_first(base) == {(1, 1), (1, 2)}
+    assert one.covers(PAIRS, (0,), (1,))
+    assert one.count == 3
+    # Files of more rows take a job; a limit that is reached leaves everything as it was.
+    two = RowSlice(
+        place, Settings().yield_point, lambda _: [written(tmp_path, [(n, n) for n in range(9)])], lambda _: 2
+    )
+    assert two.fetch_here(PAIRS, {(0,): {(1,)}}) is None
+    with pytest.raises(TooManyError):
+        one.fetch_here(PAIRS, {(1,): {(1,)}})
+    assert not one.covers(PAIRS, (1,), (1,))
+    assert one.held(content) == {(1, 1)}
+    (base_rows, gone_rows) = (one.rows[file.path] for file in content.parts)
+    assert sorted(zip(*(column.tolist() for column in base_rows), strict=True)) == [(1, 1), (1, 2)]
+    assert [column.tolist() for column in gone_rows] == [[1], [2]]
 
 
 def test_many_small_files_come_to_what_moved_in_the_end(spark: SparkEngine) -> None:

@@ -257,14 +257,25 @@ class RowSlice:
     width: Callable[[Source], int]
     whole: bool = True
     """Whether a small relation is read completely, because more of it will be looked up."""
-    rows: dict[str, Columns] = field(default_factory=dict)
-    """The matching rows by file."""
     jobs: int = 0
     count: int = 0
+    _rows: dict[str, Columns] = field(default_factory=dict)
     _limit: int = 0
     """The number of rows at which the fetch under way ends."""
     _requested: dict[Source, Wants] = field(default_factory=dict)
-    _tuples: dict[str, frozenset[Row]] = field(default_factory=dict)
+    _tuples: dict[str, set[Row]] = field(default_factory=dict)
+    _small_files: dict[str, Columns] = field(default_factory=dict)
+    # The files with rows that are in `_tuples` only.
+    _unsettled: set[str] = field(default_factory=set)
+
+    @property
+    def rows(self) -> dict[str, Columns]:
+        """The matching rows by file."""
+        for path in self._unsettled:
+            columns = zip(*self._tuples[path], strict=True)
+            self._rows[path] = [np.array(column, np.int64) for column in columns]
+        self._unsettled.clear()
+        return self._rows
 
     @property
     def most(self) -> int:
@@ -283,21 +294,65 @@ class RowSlice:
 
     def held(self, content: SignedFiles) -> set[Row]:
         """Return the net rows of signed files, among those looked up."""
-        rows: set[Row] = set()
-        for plus, file in content.layers:
-            if plus:
-                rows |= self._listed(file)
-            else:
-                rows -= self._listed(file)
-        return rows
+        return _net(content, self._listed)
 
-    def _listed(self, file: DataFile) -> frozenset[Row]:
-        if file.path not in self.rows:
-            return frozenset()
+    def _listed(self, file: DataFile) -> set[Row]:
         if file.path not in self._tuples:
-            columns = (column.tolist() for column in self.rows[file.path])
-            self._tuples[file.path] = frozenset(zip(*columns, strict=True))
+            if file.path not in self._rows:
+                return set()
+            columns = (column.tolist() for column in self._rows[file.path])
+            self._tuples[file.path] = set(zip(*columns, strict=True))
         return self._tuples[file.path]
+
+    def fetch_here(self, source: Source, wants: Wants) -> Callable[[SignedFiles], set[Row]] | None:
+        """Look up rows without a job: by indexes, and in small files; None where the driver should not.
+
+        Returns what tells which of the net rows of signed files were not looked up before. If too many rows
+        match, raises TooManyError without effect.
+        """
+        stored = sum(file.rows for file in self._files(source))
+        if (self.whole and stored <= self.workspace.options.whole_rows) or () in wants:
+            wants = _ALL
+        narrowed = ((file, _narrowed(file, wants)) for file in self._files(source))
+        files = {file: wants for file, wants in narrowed if wants}
+        lookups = tuple(self._lookups(source, list(files.items())))
+        if not self._are_small(lookups):
+            return None
+        few: list[_FileLookup] = []
+        more: list[_FileLookup] = []
+        for lookup in lookups:
+            (more if lookup.by_index or lookup.file.rows >= INDEXED_FILE else few).append(lookup)
+        found = look_up(_LookupTask(tuple(more), self.most, self.workspace.scratch.folder))
+        by_path = {file.path: file for file in files}
+        for path, column, index in found.indexes:
+            self.workspace.add_index(by_path[path], column, index)
+        if found.rows is None:
+            raise TooManyError(source)
+        fresh: dict[str, set[Row]] = {}
+        of_few = ((lookup.file.path, _chosen(self._all_rows(lookup), lookup.wants)) for lookup in few)
+        for path, columns in (*found.rows, *of_few):
+            listed = set(zip(*(column.tolist() for column in columns), strict=True))
+            fresh[path] = listed - self._listed(by_path[path])
+        count = sum(map(len, fresh.values()))
+        if self.count + count > self.most:
+            raise TooManyError(source)
+        self.count += count
+        for path, rows in fresh.items():
+            if rows:
+                self._tuples.setdefault(path, set()).update(rows)
+                self._unsettled.add(path)
+        requested = self._requested.setdefault(source, {})
+        for names, values in wants.items():
+            requested[names] = requested.get(names, set())
+            requested[names].update(values)
+        return lambda content: _net(content, lambda file: fresh.get(file.path, set()))
+
+    def _all_rows(self, lookup: _FileLookup) -> Columns:
+        """Return the rows of a small file, which is read once."""
+        path = lookup.file.path
+        if path not in self._small_files:
+            self._small_files[path] = read_file(lookup.file, lookup.width)
+        return self._small_files[path]
 
     def fetch(self, wanted: Mapping[Source, Wants], most: int | None = None) -> None:
         """Look up rows, in one job unless the files are small.
@@ -310,7 +365,7 @@ class RowSlice:
         try:
             self._fetch(wanted)
         except TooManyError:
-            self.rows, self.count, self._requested = before
+            self._rows, self.count, self._requested = before
             self._tuples.clear()
             raise
 
@@ -411,18 +466,29 @@ class RowSlice:
                 yield _FileLookup(file, width, wants, by_index, indexes)
 
     def _add_rows(self, source: Source, path: str, columns: Columns) -> None:
-        known = self.rows.get(path)
+        known = self._rows.get(path)
         before = len(known[0]) if known is not None else 0
         if known is not None:
             # A row may match several lookups.
             both = [np.concatenate(pair) for pair in zip(known, columns, strict=True)]
             kept = np.unique(np.stack(both, axis=1), axis=0, return_index=True)[1]
             columns = [column[kept] for column in both]
-        self.rows[path] = columns
+        self._rows[path] = columns
         self._tuples.pop(path, None)
         self.count += len(columns[0]) - before
         if self.count > self._limit:
             raise TooManyError(source)
+
+
+def _net(content: SignedFiles, listed: Callable[[DataFile], set[Row]]) -> set[Row]:
+    """Return the net rows of signed files, among those listed of each file."""
+    rows: set[Row] = set()
+    for plus, file in content.layers:
+        if plus:
+            rows |= listed(file)
+        else:
+            rows -= listed(file)
+    return rows
 
 
 def _narrowed(file: DataFile, wants: Wants) -> Wants:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from zodiacedge.engine.spark.lookup.by_key import TooManyError
 from zodiacedge.engine.spark.storage.files import Relation
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable, variables
 from zodiacedge.language.safety import analyse
@@ -45,6 +46,13 @@ class Known(Protocol):
 
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
         """Whether all rows with these values were looked up."""
+
+    def fetch(self, source: Source, wants: Wants) -> Collection[Row] | None:
+        """Look up rows at once, if the driver can; return those that any owner has before or after."""
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether the search has not taken too long."""
 
     def present(self, source: Source) -> Collection[Row]:
         """Return the rows of a source that any owner has, before the change or after it."""
@@ -106,6 +114,8 @@ class _Occurrence(NamedTuple):
     inner: bool
 
 
+# Columns of a source and values of them.
+_Values = tuple[tuple[int, ...], tuple[int, ...]]
 # A term for each variable of a body, in the order of its slots, or None if unknown.
 _Binding = tuple["int | None", ...]
 _Slots = dict[Variable, int]
@@ -128,7 +138,10 @@ def demands_of(
     inserted, deleted = changes
     analysis = _Analysis(keys, known, _copied(inserted), _copied(deleted))
     for relation in {**inserted, **deleted}:
-        for row in (*inserted.get(relation, ()), *deleted.get(relation, ())):
+        rows = (*inserted.get(relation, ()), *deleted.get(relation, ()))
+        with suppress(_TooManyBindingsError):
+            analysis.fetch(relation, map(_known_terms, rows))
+        for row in rows:
             # A row that another owner has too is no visible change.
             analysis.want_row(relation, row)
     demands = [analysis.demand]
@@ -167,6 +180,23 @@ class _Analysis:
         if source not in self._tables:
             self._tables[source] = _Table(self.known.present(source))
         return self._tables[source]
+
+    def fetch(self, source: Source, wanted: Iterable[_Values]) -> None:
+        """Look up rows that will be demanded at once, if the driver can."""
+        missing: Wants = {}
+        for columns, values in wanted:
+            if values not in missing.get(columns, ()) and not self.known.covers(source, columns, values):
+                missing.setdefault(columns, set()).add(values)
+        if not self.known.is_patient:
+            raise _TooManyBindingsError
+        if missing:
+            try:
+                rows = self.known.fetch(source, missing)
+            except TooManyError:
+                raise _TooManyBindingsError from None
+            if rows is not None and source in self._tables:
+                for row in rows:
+                    self._tables[source].add(row)
 
     def want_row(self, source: Source, row: Row) -> bool:
         """Demand the rows that have the known terms of a row; tell whether they were looked up."""
@@ -224,6 +254,7 @@ class _Node:
             heads += [change for change in fresh if change[2] and change[0] in self._heads]
             heads += self._affected_heads(fresh)
             guesses: list[_Change] = []
+            self._fetch_rows((relation, row) for relation, row, _ in heads)
             for head in dict.fromkeys(heads):
                 waiting += [change for change in self._changes_by(head, guesses) if change[0] in reads]
             self._want_support()
@@ -231,6 +262,13 @@ class _Node:
             with suppress(_TooManyBindingsError):
                 self._follow([guess for guess in guesses if guess not in done], reads, steps)
             heads = []
+
+    def _fetch_rows(self, rows: Iterable[tuple[Relation, Row]]) -> None:
+        by_relation: dict[Relation, list[_Values]] = {}
+        for relation, row in rows:
+            by_relation.setdefault(relation, []).append(_known_terms(row))
+        for relation, wanted in by_relation.items():
+            self._analysis.fetch(relation, wanted)
 
     def _follow(self, guesses: list[_Change], reads: Collection[Relation], steps: int) -> None:
         """Demand the joins of heads that are not looked up yet: very likely they change."""
@@ -373,6 +411,9 @@ class _Node:
                 raise _TooManyBindingsError
         for position, conjunct in enumerate(body):
             if isinstance(conjunct, Negation) and position != skip:
+                atom = conjunct.atom
+                wanted = (self._bound_columns(atom.args, binding, slots) for binding in bindings)
+                self._analysis.fetch(Relation.of(atom), wanted)
                 for binding in bindings:
                     self._want_witnesses(conjunct.atom, binding, slots)
         return bindings
@@ -386,10 +427,11 @@ class _Node:
         else:
             source = next(key for key, other in self._rules.items() if other is rule)
             args = (*conjunct.groups, *(fold.target for fold in conjunct.folds))
+        wanted = [self._bound_columns(args, binding, slots) for binding in bindings]
+        self._analysis.fetch(source, wanted)
         table = self._analysis.table(source)
         joined: dict[_Binding, None] = {}
-        for binding in bindings:
-            columns, values = self._bound_columns(args, binding, slots)
+        for binding, (columns, values) in zip(bindings, wanted, strict=True):
             if self._analysis.want(source, columns, values):
                 for row in table.matching(columns, values):
                     extended = self._unified(binding, args, row, slots)

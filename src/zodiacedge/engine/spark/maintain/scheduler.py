@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 # How many facts a recursive node without a segment is expected to derive from each that it reads.
 _GROWTH = 10
+# The search for the rows of a slice may take this share of the seconds that evaluating the nodes again takes.
+_PATIENCE = 1 / 10
+_LEAST_PATIENCE = 2.0
 # A relation, or a class of it.
 _Source = tuple[Relation, "int | None"]
 
@@ -120,8 +123,12 @@ class Scheduler:
         ]
         relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
         before, after = state.before.owners, state.owners
+        again = sum(state.before.seconds.get(frozenset(node), inf) for node in rules)
+        patience = max(_LEAST_PATIENCE, again * _PATIENCE)
         yield_point = state.settings.yield_point
-        looked_up = look_up(Scope(state.workspace, yield_point, rules, state.keys, before, after, relations))
+        looked_up = look_up(
+            Scope(state.workspace, yield_point, rules, state.keys, before, after, relations, patience)
+        )
         if looked_up is None or looked_up.nodes < len(kept):
             self.stop_slicing([kept[looked_up.nodes if looked_up else 0]])
         return looked_up

@@ -7,8 +7,10 @@ rows are too many, only the nodes before the first that demands too many are mai
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +22,9 @@ from zodiacedge.engine.spark.storage.compaction import consolidated, signed_rows
 from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
+    from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source, Wants
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
@@ -61,6 +63,8 @@ class Scope:
     after: Owners
     relations: Collection[Relation]
     """The relations that the nodes read or derive, and those that the change is of."""
+    patience: float = inf
+    """The seconds of processor time that the search for rows may take in the last of the nodes."""
 
     def changed(self) -> list[tuple[Segment, Segment]]:
         """Return the old and new segments of changed owners outside the nodes."""
@@ -105,13 +109,20 @@ def look_up(scope: Scope) -> LookedUp | None:
         return None
     slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
     most, steps, most_steps = len(scope.nodes), 1, _MOST_STEPS
+    until = time.thread_time() + scope.patience
     for rounds in range(_MOST_ROUNDS):
         scope.yield_point.yield_to_waiters()
-        rows = _SliceRows(scope, slice_)
+        rows = _SliceRows(scope, slice_, until)
         demands = demands_of(scope.nodes[:most], scope.keys, rows, changes, steps)
-        most = min(most, len(demands) - 1)
-        if not most:
+        if len(demands) == 1:
             return None
+        if len(demands) <= most:
+            most = len(demands) - 1
+            until = time.thread_time() + scope.patience
+            if slice_.count * 2 > slice_.most:
+                # The rows that only the nodes left out need are not wanted.
+                slice_ = RowSlice(scope.workspace, scope.yield_point, scope.contents, scope.width)
+                continue
         if not any(demands[: most + 1]):
             return LookedUp(most, slice_.rows, slice_.count, rounds)
         try:
@@ -207,9 +218,10 @@ class _ChangedRows:
 class _SliceRows:
     """The rows looked up so far, as the demand analysis reads them (`demand.Known`)."""
 
-    def __init__(self, scope: Scope, slice_: RowSlice) -> None:
+    def __init__(self, scope: Scope, slice_: RowSlice, until: float = inf) -> None:
         self._scope = scope
         self._slice = slice_
+        self._until = until
         self._present: dict[Source, set[Row]] = {}
         self._before: dict[Relation, set[Row]] = {}
         self._own: dict[tuple[frozenset[str], Relation], set[Row]] = {}
@@ -217,6 +229,30 @@ class _SliceRows:
     def covers(self, source: Source, columns: tuple[int, ...], values: tuple[int, ...]) -> bool:
         """Whether all rows with these values were looked up."""
         return self._slice.covers(source, columns, values)
+
+    def fetch(self, source: Source, wants: Wants) -> Collection[Row] | None:
+        """Look up rows at once, if the driver can; return those that any owner has before or after."""
+        net = self._slice.fetch_here(source, wants)
+        if net is None:
+            return None
+        present = self._new(source, self._scope.contents(source), net)
+        if source in self._present:
+            self._present[source] |= present
+        if isinstance(source, Relation):
+            scope = self._scope
+            if source in self._before:
+                contents = [owner.content(source) for owner in scope.before.values()]
+                self._before[source] |= self._new(source, contents, net)
+            for (keys, relation), own in self._own.items():
+                if relation == source:
+                    content = scope.before.get(keys, _EMPTY).content(relation)
+                    own.update(self._new(source, [content], net))
+        return present
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether the search has not taken too long."""
+        return time.thread_time() < self._until
 
     def present(self, source: Source) -> set[Row]:
         """Return the rows of a source that any owner has, before the change or after it."""
@@ -251,7 +287,12 @@ class _SliceRows:
         )
 
     def _union(self, source: Source, contents: Iterable[SignedFiles]) -> set[Row]:
-        return _as_rows(source, set().union(*(self._slice.held(content) for content in contents)))
+        return self._new(source, contents, self._slice.held)
+
+    def _new(
+        self, source: Source, contents: Iterable[SignedFiles], net: Callable[[SignedFiles], set[Row]]
+    ) -> set[Row]:
+        return _as_rows(source, set().union(*(net(content) for content in contents)))
 
 
 def _as_rows(source: Source, rows: Iterable[Row]) -> set[Row]:
