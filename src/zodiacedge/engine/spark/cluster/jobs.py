@@ -300,9 +300,11 @@ def _not_on_executors() -> UsageProblem:
     return UsageProblem(
         Diagnostic(
             "U031",
-            "the package zodiacedge is not on Spark's executors",
-            "install it there, or send it along: spark.addArtifacts(str(ze.package_archive()), pyfile=True), "
-            "or spark-submit --py-files",
+            "the Python of Spark's tasks has no package zodiacedge",
+            "on one machine, start the session after "
+            'os.environ["PYSPARK_PYTHON"] = sys.executable, so that tasks run in this Python; on a cluster, '
+            "install the package there, or send it along: "
+            "spark.addArtifacts(str(ze.package_archive()), pyfile=True), or spark-submit --py-files",
         )
     )
 
