@@ -331,7 +331,16 @@ def test_stats_counts(zodiac: Zodiac, farm: str) -> None:
 def test_retain_says_and_sets_how_long_versions_are_kept(zodiac: Zodiac, farm: str) -> None:
     assert zodiac("retain", farm).out == f"versions of {farm} are kept for 7d\n"
     assert zodiac("retain", farm, "90min").out == f"versions of {farm} are kept for 90min\n"
-    assert json.loads(zodiac("retain", farm, "--json").out) == {"seconds": 5400.0}
+    assert json.loads(zodiac("retain", farm, "--json").out) == {"seconds": 5400.0, "bytes": None}
+    assert zodiac("retain", farm, "7d", "--size", "64 MB").out == (
+        f"versions of {farm} are kept for 7d, within 64,000,000 bytes\n"
+    )
+    assert json.loads(zodiac("retain", farm, "--json").out) == {"seconds": 604800.0, "bytes": 64_000_000}
+    assert "kept for 7d, within 64,000,000 bytes; " in zodiac("stats", farm).out
+    for wrong in ("64", "MB", "0MB", "-1MB", "1TB"):
+        assert zodiac("retain", farm, "7d", "--size", wrong).code == 2
+    assert zodiac("retain", farm, "--size", "1MB").code == 2
+    assert zodiac("retain", farm, "90min").out == f"versions of {farm} are kept for 90min\n"
     told = json.loads(zodiac("stats", farm, "--json").out)
     assert told["kept_seconds"] == 5400
     assert (told["unused_files"], told["unused_bytes"]) == (0, 0)

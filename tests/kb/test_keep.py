@@ -441,6 +441,37 @@ def test_the_clock_of_the_system_ticks_when_a_fact_must_go(
     assert kb.tick_when_due() is None
 
 
+def test_a_time_of_the_clock_is_no_reason_to_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [START]
+    monkeypatch.setattr("zodiacedge.kb.knowledge_base.system_time", lambda: clock[0])
+
+    def ticks(kb: ze.KnowledgeBase, minutes: int) -> int:
+        count = 0
+        for _ in range(6 * minutes):
+            clock[0] += timedelta(seconds=10)
+            count += kb.tick_when_due() is not None
+        return count
+
+    with ze.open(tmp_path / "s", create=True, clock="system") as kb:
+        with kb.change() as c:
+            c.add_rules("@time e 2 . s(X) :- t(X), not e(X, _) within 2 min .")
+            c.add_facts([("t", "a"), ("e", "a", START)])
+        assert not kb.query("s(X)")
+        # It ticks as the reading leaves the window, and never for the times that it ticked to.
+        assert ticks(kb, 30) == 1
+        assert kb.query("s(X)")
+        with kb.change() as c:
+            c.add_facts([("e", "a", clock[0] + timedelta(minutes=1))])
+        assert ticks(kb, 30) == 2
+        # Another fact has the very time of the clock.
+        with kb.change() as c:
+            c.add_facts([("e", "a", clock[0])])
+        assert kb.now == clock[0]
+        assert ticks(kb, 30) == 1
+    with ze.open(tmp_path / "s", clock="system") as kb:
+        assert ticks(kb, 10) == 0
+
+
 def test_a_tick_that_another_change_was_quicker_with_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [START]
     monkeypatch.setattr("zodiacedge.kb.knowledge_base.system_time", lambda: clock[0])

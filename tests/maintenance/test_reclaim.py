@@ -362,3 +362,13 @@ def test_a_table_gives_its_memory_back_after_most_of_it_is_deleted() -> None:
     assert sum(table.nbytes) < before / 20
     assert store.dictionary.nbytes < terms / 20
     assert kb.verify("reference").ok
+
+
+def test_a_store_that_was_just_opened_uses_all_its_terms(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb, kb.change() as c:
+        c.add_facts([("reading", f"sensor {n}", n) for n in range(500)])
+    with open_kb(tmp_path / "s") as kb:
+        assert database(kb).reclamation.unused < 20
+        with kb.change() as c:
+            c.remove_facts([("reading", f"sensor {n}", n) for n in range(500)])
+        assert database(kb).reclamation.unused > 400

@@ -94,6 +94,52 @@ def test_files_are_removed_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.
         assert len(kb.facts()) == 1
 
 
+def test_a_store_stays_within_its_bytes_however_young_its_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zodiacedge.store.store.FLUSH_BYTES", 20_000)
+    path, sizes, most = tmp_path / "s", list[int](), 300_000
+    with open_kb(path, create=True) as kb:
+        kb.retain(timedelta(days=7), most_bytes=most)
+        assert kb.retained_bytes == most
+        for number in range(300):
+            with kb.change() as c:
+                c.add_facts([("text", number, f"{number} {'x' * 5000}")])
+                c.remove_facts([("text", number - 1, f"{number - 1} {'x' * 5000}")])
+            kb._flusher.wait()
+            sizes.append(sum(file.stat().st_size for file in files(path)))
+        # It grows to its bound, and then by no more than is written until the next flush.
+        assert max(sizes) < most + 60_000
+        assert min(sizes[150:]) > most - 100_000
+        assert kb.verify().ok
+        recent = kb.log()[-1].version - 3
+        assert len(kb.at(recent).facts()) == 1
+    with open_kb(path) as kb:
+        assert kb.retained_bytes == most
+        kb.retain(timedelta(days=7))
+    with open_kb(path) as kb:
+        assert kb.retained_bytes is None
+    with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
+
+
+def test_the_last_version_stays_however_few_bytes_are_allowed(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb:
+        kb.retain(timedelta(days=7), most_bytes=1)
+        for number in range(4):
+            change(kb, number)
+            kb.flush()
+            kb.store.forget_old_versions()
+        assert kb.verify().ok
+        with pytest.raises(StoreProblem):
+            kb.at(1)
+        for wrong in (0, -1, 1.5, "64MB", True):
+            with pytest.raises(UsageProblem):
+                kb.retain(timedelta(days=7), most_bytes=wrong)  # type: ignore[arg-type]
+    with open_kb(tmp_path / "s") as kb:
+        assert len(kb.facts()) == 1
+
+
 def test_old_versions_go_when_a_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s"
     with monkeypatch.context() as past, open_kb(path, create=True) as kb:
@@ -112,7 +158,18 @@ def test_old_versions_go_when_a_store_is_closed(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"seconds": -1}', '{"seconds": "7"}', '{"seconds": 1e300}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "7",
+        '{"seconds": -1}',
+        '{"seconds": "7"}',
+        '{"seconds": 1e300}',
+        '{"seconds": 1, "bytes": 0}',
+        '{"seconds": 1, "bytes": "9"}',
+    ],
 )
 def test_a_retention_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s"

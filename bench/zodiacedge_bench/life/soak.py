@@ -46,11 +46,13 @@ class Size:
     """A rule is exchanged after so many changes."""
     check_every: int = 1000
     """The facts are compared with the reference evaluator after so many changes."""
-    kept: timedelta = timedelta(seconds=10)
-    """The retention of the store."""
+    kept: timedelta = timedelta(days=7)
+    """How long versions are kept."""
+    most_bytes: int = 64_000_000
+    """How many bytes the store may take, older versions included."""
 
 
-SMALL = Size(4000, sensors=100, window=1000, batch=20, rule_every=20, check_every=50)
+SMALL = Size(4000, sensors=100, window=1000, batch=20, rule_every=20, check_every=50, most_bytes=500_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def soak(size: Size, path: Path, progress: Callable[[str], None] = lambda _text:
     changes = max(size.readings // size.batch, TENTHS)
     tenths: list[Tenth] = []
     with open_kb(path, create=True) as kb:
-        kb.retain(size.kept)
+        kb.retain(size.kept, most_bytes=size.most_bytes)
         kb.apply(readings.first())
         while readings.made < size.window:
             kb.apply(readings.next_change())

@@ -62,6 +62,14 @@ def given_time(value: object) -> timedelta:
     )
 
 
+def given_bytes(value: object) -> int | None:
+    """Return the most bytes of a store, or None for no bound, or raise."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        return value
+    note = "write it as an int of 1 or more: kb.retain(timedelta(days=7), most_bytes=64_000_000)"
+    raise _wrong_type("a number of bytes", value, note)
+
+
 def given_wait(value: object) -> float:
     """Return the seconds to wait for a store, or raise; infinity waits as long as it takes."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:

@@ -19,7 +19,7 @@ from zodiacedge.errors import StoreProblem
 from zodiacedge.explain.explainer import MOST_VERSIONS, asked_fact, is_visible
 from zodiacedge.explain.history import History
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change
-from zodiacedge.kb.arguments import given_time, given_version, given_versions
+from zodiacedge.kb.arguments import given_bytes, given_time, given_version, given_versions
 from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.knowledge_base import KnowledgeBase, log_change
 from zodiacedge.kb.report import ChangeReport
@@ -31,6 +31,7 @@ from zodiacedge.store.versions import replay
 from zodiacedge.store.versions.diff import VersionDiff
 from zodiacedge.store.versions.fact_history import Statements, fact_change
 from zodiacedge.store.versions.restore import check_counts, missing_calls
+from zodiacedge.store.versions.retention import Kept
 from zodiacedge.util.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -395,27 +396,37 @@ class StoredKnowledgeBase(KnowledgeBase):
                 stated.read(self._store.records(after, self._version))
         return stated.of(facts)
 
-    def retain(self, kept: timedelta) -> None:
+    def retain(self, kept: timedelta, *, most_bytes: int | None = None) -> None:
         """Set how long versions are kept, for this process and later ones: `kb.retain(timedelta(days=7))`.
 
         Older versions are removed while the store is written, a part of them after a flush. The last version
         is always kept. A store whose owner sets no time keeps the versions of a week.
+
+        Args:
+            kept: How long.
+            most_bytes: How many bytes the folder of the store may take: the oldest versions go where it takes
+                more after a flush, however young they are. No bound if not given.
         """
-        kept = given_time(kept)
+        keeps = Kept(given_time(kept), given_bytes(most_bytes))
         with self._gate.exclusive():
-            self._store.keep(kept)
+            self._store.keep(keeps)
 
     @property
     def retained(self) -> timedelta:
         """How long versions are kept."""
-        return self._store.kept
+        return self._store.keeps.time
+
+    @property
+    def retained_bytes(self) -> int | None:
+        """How many bytes the store may take, older versions included; None if there is no bound."""
+        return self._store.keeps.most_bytes
 
     def vacuum(self, kept: timedelta | None = None, *, dry_run: bool = False) -> VacuumReport:
         """Flush, and remove the files that no version of the retention time needs; see `retain`.
 
         A dry run counts those files without flushing.
         """
-        kept = self._store.kept if kept is None else given_time(kept)
+        kept = None if kept is None else given_time(kept)
         with self._gate.exclusive():
             if dry_run:
                 self._flusher.wait()

@@ -177,6 +177,17 @@ def no_refresh(root: Where) -> UsageProblem:
     return UsageProblem(Diagnostic("U028", message, "open it for reading: ze.open(…, read_only=True)"))
 
 
+def no_bound_of_bytes(root: Where) -> UsageProblem:
+    """Return the problem of a bound of bytes for a store whose files stay for a day in any case."""
+    return UsageProblem(
+        Diagnostic(
+            "U021",
+            f"the store {root} can have no bound of bytes: in an object store every file stays for a day",
+            "set a time only: kb.retain(timedelta(days=2))",
+        )
+    )
+
+
 def not_reproduced(root: Where, version: int, why: str) -> StoreProblem:
     """Return the problem of a version whose counts differ from the recorded ones."""
     return _problem(

@@ -29,6 +29,7 @@ from zodiacedge.store.log.record_format import UnflushedLog
 from zodiacedge.store.problems import (
     damaged_table,
     left_out,
+    no_bound_of_bytes,
     no_refresh,
     no_version,
     only_logged,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from zodiacedge.store.log.open_log import Log
     from zodiacedge.store.log.record_format import Record
     from zodiacedge.store.table.delta_table import ChangedPartition
+    from zodiacedge.store.versions.retention import Kept
     from zodiacedge.store.versions.vacuum import VacuumReport
 
 _LOGGER = logging.getLogger(__name__)
@@ -133,7 +135,7 @@ class DurableStore:
         self._bytes_beside_log = 0
         self._closed = False
         self._retention = retention.Retention()
-        self._kept: timedelta | None = None
+        self._kept: Kept | None = None
         # Where a reader is in the log: the chain of its version, and the files as it saw them last.
         self._chain = record_format.NO_CHAIN
         self._seen: tuple[int, list[FileInfo]] | None = None
@@ -552,25 +554,27 @@ class DurableStore:
         return self._writer
 
     @property
-    def kept(self) -> timedelta:
-        """The retention time of versions."""
+    def keeps(self) -> Kept:
+        """What is kept of versions: their retention time, and the bytes that they may take."""
         if self._kept is None:
             self._kept = retention.kept(self.location)
         return self._kept
 
-    def keep(self, kept: timedelta) -> None:
-        """Set the retention time of versions."""
+    def keep(self, keeps: Kept) -> None:
+        """Set what is kept of versions."""
         self._required_writer()
-        retention.keep(self.location, kept)
-        self._kept = kept
+        if keeps.most_bytes is not None and self.location.shared:
+            raise no_bound_of_bytes(self.location)
+        retention.keep(self.location, keeps)
+        self._kept = keeps
         self._retention.hurry()
 
     def forget_old_versions(self) -> None:
         """Remove a bounded number of files that no version of the retention time needs, if it is time."""
         try:
-            if not self._retention.is_due(self.location, self.kept):
+            if not self._retention.is_due(self.location, self.keeps):
                 return
-            unused = unused_files(self.location, self._table, self.kept)
+            unused = unused_files(self.location, self._table, self.keeps)
             if len(unused.entries) + len(unused.facts) > _MOST_REMOVED:
                 unused = unused.first(_MOST_REMOVED)
                 self._retention.hurry()
@@ -584,12 +588,13 @@ class DurableStore:
 
     def unused(self) -> VacuumReport:
         """Count the files that a vacuum would remove."""
-        return unused_files(self.location, self._table, self.kept).report
+        return unused_files(self.location, self._table, self.keeps).report
 
     def vacuum(self, kept: timedelta | None = None, *, dry: bool = False) -> VacuumReport:
         """Remove the files that no version of the retention time needs; a dry run counts them."""
         self._required_writer()
-        unused = unused_files(self.location, self._table, self.kept if kept is None else kept)
+        keeps = self.keeps if kept is None else self.keeps._replace(time=kept)
+        unused = unused_files(self.location, self._table, keeps)
         if dry:
             return unused.report
         report = vacuum(self.location, self._table, unused)

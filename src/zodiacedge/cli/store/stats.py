@@ -11,7 +11,7 @@ from zodiacedge.cli.app import common
 from zodiacedge.cli.open_kb import reading
 from zodiacedge.cli.options import EngineOptions, engine_options, store_argument
 from zodiacedge.cli.show import PREDICATE_COLUMNS, counts, predicate_rows, show_counts
-from zodiacedge.cli.store.retain import shown
+from zodiacedge.cli.store.retain import shown, within
 from zodiacedge.errors import counted
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def command(console: Console, *, store: str, on: EngineOptions) -> None:
         f"opened in {seconds:.3f} s"
     )
     console.text(
-        f"versions are kept for {shown(kb.retained)}; older ones have {counted(unused.files, 'file')}, "
+        f"versions are kept for {shown(kb.retained)}{within(kb.retained_bytes)}; "
+        f"older ones have {counted(unused.files, 'file')}, "
         f"{unused.bytes:,} bytes, which will be removed"
     )
     if held:
@@ -58,7 +59,7 @@ def command(console: Console, *, store: str, on: EngineOptions) -> None:
             counts(kb)
             | {"explicit_per_predicate": explicit, "rules": len(kb.rules), "seconds": seconds}
             | {"table_bytes": size.table, "log_bytes": size.log, "files": size.files}
-            | {"kept_seconds": kb.retained.total_seconds()}
+            | {"kept_seconds": kb.retained.total_seconds(), "kept_bytes": kb.retained_bytes}
             | {"unused_files": unused.files, "unused_bytes": unused.bytes}
             | {"held": [one._asdict() for one in held]}
         )

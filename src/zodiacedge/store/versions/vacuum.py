@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from zodiacedge.store.location.base import Location
     from zodiacedge.store.table.commit_info import Commit
     from zodiacedge.store.table.delta_table import FactTable
+    from zodiacedge.store.versions.retention import Kept
 
 YOUNG = timedelta(days=1)
 
@@ -62,12 +63,12 @@ class UnusedFiles:
         return VacuumReport(len(files), size, self.oldest.snapshot.version)
 
 
-def unused_files(location: Location, table: FactTable, kept: timedelta) -> UnusedFiles:
-    """Find the files of both logs, and of facts, that no version of the retention time needs."""
+def unused_files(location: Location, table: FactTable, keeps: Kept) -> UnusedFiles:
+    """Find the files of both logs, and of facts, that no version needs which a store keeps."""
     # Listed before anything is read, so that files written meanwhile are kept.
     files = {file.name: file for file in location.listed()}
     clock = _Clock(files) if location.shared else None
-    since = clock.since(kept) if clock else (datetime.now(UTC) - kept).timestamp()
+    since = clock.since(keeps.time) if clock else (datetime.now(UTC) - keeps.time).timestamp()
     commits = table.commits()
     remaining = [next(commits)]
     for commit in commits:
@@ -75,6 +76,25 @@ def unused_files(location: Location, table: FactTable, kept: timedelta) -> Unuse
         if (clock.moment(remaining[-1]) if clock else _moment(remaining[-1])) <= since:
             break
         remaining.append(commit)
+    unused = _unused(location, table, files, remaining, clock)
+    whole = sum(file.bytes for file in files.values())
+    # In a shared location, no file is removed before it is a day old.
+    while keeps.most_bytes is not None and not clock and len(remaining) > 1:
+        if whole - unused.report.bytes <= keeps.most_bytes:
+            break
+        remaining.pop()
+        unused = _unused(location, table, files, remaining, clock)
+    return unused
+
+
+def _unused(
+    location: Location,
+    table: FactTable,
+    files: Mapping[str, FileInfo],
+    remaining: Sequence[Commit],
+    clock: _Clock | None,
+) -> UnusedFiles:
+    """Find the files that no version needs which starts from one of the remaining commits, newest first."""
     oldest = remaining[-1]
     logs = record_format.files(location)
     last = oldest.snapshot.version + 1

@@ -63,12 +63,17 @@ class Windows:
         return low, max(low, high)
 
     def next_due(self, store: Database) -> int | None:
-        """Return the first time of the clock, in microseconds, at which a window changes."""
+        """Return the first time of the clock, in microseconds, at which a window changes.
+
+        A time of the clock is in windows too, but nothing follows from it unless another fact has it.
+        Otherwise each tick would be the cause of the next.
+        """
         due: list[int] = []
+        first_after = _Due(store).first_after
         for number, window in self.windows.items() if self.clock is not None else ():
             low, high = self.span(number)
-            leaving = None if window.low is None else store.terms.moments.first_after(low)
-            entering = None if window.high is None else store.terms.moments.first_after(high)
+            leaving = None if window.low is None else first_after(low)
+            entering = None if window.high is None else first_after(high)
             if leaving is not None and window.low is not None:
                 due.append(leaving - window.low + window.low_is_in)
             if entering is not None and window.high is not None:
@@ -100,6 +105,29 @@ class Windows:
                 store.windows.tables[WINDOWS].delete(_rows(inside, number))
 
 
+class _Due:
+    # Moments in their order, without times of the clock that no other fact has.
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+        self._idle: set[int] | None = None
+
+    def first_after(self, after: int) -> int | None:
+        moments = self._store.terms.moments
+        moment = moments.first_after(after)
+        while moment is not None and self._are_idle(moments.at(moment).tolist()):
+            moment = moments.first_after(moment)
+        return moment
+
+    def _are_idle(self, ids: list[int]) -> bool:
+        clocks = self._store.terms.moments.clocks
+        if not clocks.issuperset(ids):
+            return False
+        if self._idle is None:
+            self._idle = clocks - self._store.held_among(clocks, NOW)
+        return self._idle.issuperset(ids)
+
+
 @dataclass(frozen=True, slots=True)
 class WindowMove:
     """How a change moves the windows: the rows inserted into their relation, and those deleted from it."""
@@ -129,6 +157,7 @@ def next_windows(
     for side, sign in ((delta.deleted, False), (delta.inserted, True)):
         if NOW in side:
             clock = _clock(store, side[NOW]) if sign else None
+            store.terms.moments.clocks.update(side[NOW][:, 1].tolist())
     if not windows:
         return Windows(clock)
     if not old.windows:
@@ -176,6 +205,7 @@ def filled(store: Database, rules: Mapping[str, Rule], graph: HyperGraph) -> Win
     """Fill the relation of windows of a version that was restored, and return its windows."""
     stated = store.explicit.tables.get(NOW)
     clock = _clock(store, stated.rows) if stated is not None and len(stated) else None
+    store.terms.moments.clocks.update(stated.rows[:, 1].tolist() if stated is not None else ())
     windows = windows_of(store, rules, graph)
     if not windows:
         return Windows(clock)

@@ -273,6 +273,18 @@ class Database(FactTables):
                 counts[predicate] = counts.get(predicate, 0) + int(count)
         return counts
 
+    def held_among(self, ids: Collection[int], apart: Relation) -> set[int]:
+        """Return those of some terms that facts have, explicit or derived, apart from those of a relation."""
+        wanted = np.zeros(len(self.dictionary) + 1, np.bool_)
+        wanted[list(ids)] = True
+        held: set[int] = set()
+        for segment in (self.explicit, *self.segments.values()):
+            for relation, table in segment.tables.items():
+                if relation != apart:
+                    rows = table.rows
+                    held.update(rows[wanted[rows]].tolist())
+        return held
+
     def explicit_predicates(self, names: Collection[str]) -> Iterator[Predicate]:
         """Yield the predicates of explicit facts that have one of these names."""
         for relation in self._unnamed:

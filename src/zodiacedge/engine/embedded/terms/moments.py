@@ -50,6 +50,8 @@ class MomentIndex:
         """Start with no moments."""
         self._dictionary = dictionary
         self._known: _Known | None = None
+        self.clocks: set[int] = set()
+        """The moments that are or were times of the clock."""
 
     def __len__(self) -> int:
         """Return the number of entries, those of freed moments among them."""
@@ -118,6 +120,11 @@ class MomentIndex:
                 at += _TOGETHER
         return min(firsts, default=None)
 
+    def at(self, moment: int) -> Ids:
+        """Return the moments at a time, whether they were taken up or not."""
+        late, micros = self.since(self._known.settled) if self._known else (_NO_IDS, _NO_IDS)
+        return np.concatenate((self.between(moment - 1, moment), late[micros == moment]))
+
     # Terms are freed
 
     def unlisted(self) -> None:
@@ -127,10 +134,11 @@ class MomentIndex:
 
     def leave(self, first: int, end: int) -> Ids:
         """Drop the moments among some ids that are not marked as used, and return them."""
+        gone = self._moments(first, min(end, len(self._dictionary)), used=False)
+        self.clocks.difference_update(gone.tolist() if self.clocks else ())
         if not self._known:
             return _NO_IDS
         known = self._caught_up()
-        gone = self._moments(first, min(end, len(self._dictionary)), used=False)
         micros = self._dictionary.payloads[gone]
         for values, ids in known.runs if len(gone) else ():
             at = values.searchsorted(micros)
