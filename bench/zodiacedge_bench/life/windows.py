@@ -31,6 +31,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 _SENSORS = 1000
 _TICK_RULES = """
 @time reading 3 .
+@keep reading {0} s .
 hot: hot(S, T) :- reading(S, V, T) within {0} s, V > 99.0 .
 silent: silent(S) :- sensor(S), not reading(S, _, _) within {0} s .
 """

@@ -15,6 +15,7 @@ A folder imports only folders above it in this table; read them in this order.
     lookup       lookups by key, for questions about single facts
     prepare      hash sets and indexes for changes after a load
     memory_use   what a state holds in memory, and what could be given back
+    moment_queues  explicit rows in the order of a moment, for what is to be forgotten
     state        one version of a knowledge base, and changes of it
     engine       the engine itself: an empty state, and states from scratch
     persistence  states as columns of a store, and back

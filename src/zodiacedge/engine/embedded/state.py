@@ -19,6 +19,7 @@ from zodiacedge.engine.embedded.maintain.strategy import ElasticChoice, Policy
 from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
 from zodiacedge.engine.embedded.maintain.windows import Windows, move_windows, next_windows
 from zodiacedge.engine.embedded.memory_use import memory_use
+from zodiacedge.engine.embedded.moment_queues import MomentQueues
 from zodiacedge.engine.embedded.prepare import prepare
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import Relation, by_class
@@ -81,6 +82,8 @@ class EmbeddedState:
     readers: dict[Relation, tuple[int, ...]] = field(default_factory=dict)
     """The nodes of the graph that read a relation; filled on demand."""
     windows: Windows = field(default_factory=Windows)
+    queues: MomentQueues = field(default_factory=MomentQueues)
+    """Where the explicit rows begin that are to be forgotten by their moment."""
     keeps_windows = True
 
     def visible(self) -> frozenset[Fact]:
@@ -208,7 +211,7 @@ class EmbeddedState:
             if len(table) and self.store.predicate(relation) == predicate:
                 rows = table.rows
                 if moment is not None:
-                    rows = rows[self.store.terms.are_earlier(rows[:, position - 1], moment)]
+                    rows = self.queues.older(self.store, self.registry, relation, position - 1, moment)
                 if len(rows):
                     yield relation, rows
 
@@ -368,6 +371,7 @@ class EmbeddedUncommitted:
         # The difference is still to be seen after the tables that this very change alters.
         self.before.store.remove_reader(self.net)
         self.net.commit()
+        self.before.queues.inserted(self.before.store, self.work.inserted_rows)
         self.draft.commit()
         self.windows.commit(self.before.store)
         self.net.keep()
@@ -386,6 +390,7 @@ class EmbeddedUncommitted:
             self.work.strategy.estimate,
             new.readers,
             self.windows,
+            self.before.queues,
         )
 
     def _commit_segments(self, store: Database) -> None:

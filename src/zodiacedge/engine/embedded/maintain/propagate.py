@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.maintain.transition import OldVersion, RuleChange
     from zodiacedge.engine.embedded.maintain.windows import WindowMove
     from zodiacedge.engine.embedded.storage.relation import Relation
+    from zodiacedge.engine.embedded.types import Ids
     from zodiacedge.graph.merge_split import HyperNode
     from zodiacedge.language.ast import Argument, Rule
 
@@ -109,6 +110,11 @@ class Propagation:
             draft.discard()
             raise
         return draft
+
+    @property
+    def inserted_rows(self) -> Mapping[Relation, Ids]:
+        """The rows of explicit facts that the change inserts."""
+        return self._fact_delta.inserted
 
     @property
     def inserted(self) -> int:

@@ -115,7 +115,7 @@ class _Due:
     def first_after(self, after: int) -> int | None:
         moments = self._store.terms.moments
         moment = moments.first_after(after)
-        while moment is not None and self._are_idle(moments.at(moment).tolist()):
+        while moment is not None and self._are_idle(moments.known_between(moment - 1, moment).tolist()):
             moment = moments.first_after(moment)
         return moment
 

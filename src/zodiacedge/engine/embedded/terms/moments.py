@@ -50,6 +50,7 @@ class MomentIndex:
         """Start with no moments."""
         self._dictionary = dictionary
         self._known: _Known | None = None
+        self._wanted = False
         self.clocks: set[int] = set()
         """The moments that are or were times of the clock."""
 
@@ -68,9 +69,18 @@ class MomentIndex:
         free = self._free_between(0, total)
         self._known = _Known(total, free, runs=_merged((self._sorted(self._moments(0, total)),)))
 
+    def want(self) -> None:
+        """Follow the dictionary from now on, with or without windows."""
+        self._wanted = True
+        if self._known is None:
+            self.follow()
+
     def stop(self) -> None:
-        """Drop all moments."""
-        self._known = None
+        """Drop all moments, or take up all if they are wanted: no window reads them."""
+        if self._wanted:
+            self.settle(self.arrived)
+        else:
+            self._known = None
 
     @property
     def arrived(self) -> int:
@@ -120,10 +130,12 @@ class MomentIndex:
                 at += _TOGETHER
         return min(firsts, default=None)
 
-    def at(self, moment: int) -> Ids:
-        """Return the moments at a time, whether they were taken up or not."""
+    def known_between(self, after: int, upto: int) -> Ids:
+        """Return all moments with `after < microseconds <= upto`, whether they were taken up or not."""
+        found = self.between(after, upto)
         late, micros = self.since(self._known.settled) if self._known else (_NO_IDS, _NO_IDS)
-        return np.concatenate((self.between(moment - 1, moment), late[micros == moment]))
+        late = late[(after < micros) & (micros <= upto)]
+        return np.concatenate((found, late)) if len(late) else found
 
     # Terms are freed
 
