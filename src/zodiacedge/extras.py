@@ -15,6 +15,7 @@ LIBRARIES = {
     "objects": ("obstore", "pyarrow", "deltalake"),
     "fleet": ("tuf", "cryptography", "starlette", "uvicorn", "urllib3"),
     "mqtt": ("paho",),
+    "discovery": ("zeroconf",),
     "spark": ("pyspark", "pandas", "pyarrow", "deltalake"),
 }
 """The libraries of each extra."""

@@ -55,6 +55,7 @@ class Farm:
         self.port = free_port()
         self.problems: list[ZodiacError] = []
         self.hub: Hub | None = None
+        self._was_there = False
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -64,14 +65,29 @@ class Farm:
 
     def start(self) -> Hub:
         hub = self.hub = Hub(self.folder / "hub", key_in(self.keys, "online"), self.problems.append)
-        config = uvicorn.Config(
-            hub.app, port=self.port, log_level="critical", timeout_graceful_shutdown=1, lifespan="on"
-        )
+        config = uvicorn.Config(hub.app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
         server = self._server = Server(hub, config)
-        thread = self._thread = threading.Thread(target=server.run)
+        thread = self._thread = threading.Thread(target=server.run, args=([self._listening()],))
         thread.start()
-        until(lambda: server.started)
+        until(lambda: server.started or not thread.is_alive(), 120)
+        assert server.started
+        self._was_there = True
         return hub
+
+    def _listening(self) -> socket.socket:
+        """Return a socket at the port of the hub; until the first start that may be another one.
+
+        Between the choice of a port and its use, tests of other processes may take it.
+        """
+        end = time.monotonic() + 60
+        while True:
+            try:
+                return socket.create_server(("127.0.0.1", self.port), backlog=1024)
+            except OSError:
+                assert time.monotonic() < end
+                if not self._was_there:
+                    self.port = free_port()
+                time.sleep(0.05)
 
     def stop(self) -> None:
         if self._server and self._thread and self.hub:

@@ -134,7 +134,7 @@ def test_another_hub_at_the_same_address_is_not_believed(
     farm.stop()
     (tmp_path / "evil").mkdir()
     other = Farm(tmp_path / "evil")
-    other.port = farm.port
+    other.port, other._was_there = farm.port, True
     for number in (1, 2):
         other.publish(diagnosis(number, 1))
     other.start()

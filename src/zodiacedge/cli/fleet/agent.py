@@ -17,6 +17,8 @@ from zodiacedge.extras import need
 from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zodiacedge.cli.console import Console
     from zodiacedge.engine.limits import Limits
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--serve", type=click.IntRange(0, 65535), metavar="PORT", help="Hand packs on to neighbours.")
 @click.option("--serve-host", default="127.0.0.1", show_default=True, help="The address for neighbours.")
+@click.option("--discover", metavar="ADDRESS", help="Find neighbours in the network of this own address.")
 @click.option(
     "--probation", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Seconds of probation."
 )
@@ -74,6 +77,7 @@ def command(  # noqa: PLR0913 - one argument per option
     serve_host: str,
     probation: float,
     hold_off: float,
+    discover: str | None,
     silence: float,
     interval: float,
     limits: Limits,
@@ -93,6 +97,8 @@ def command(  # noqa: PLR0913 - one argument per option
     hold_little()
     if mqtt:
         need("mqtt", "--mqtt")
+    if discover:
+        need("discovery", "--discover")
     from zodiacedge.fleet.agent.agent import Agent, AgentOptions  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.relay import Relay  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.sources import (  # noqa: PLC0415 - of an extra
@@ -126,6 +132,7 @@ def command(  # noqa: PLR0913 - one argument per option
             console.text(f"taking facts on http://127.0.0.1:{source.server_port}/facts")
         if mqtt:
             open_things.callback(MqttSource(kb, mqtt, console.note).close)
+        relay = None
         if serve is not None:
             with can_listen(serve_host, serve, "--serve-host and --serve"):
                 relay = Relay(kb, agent.folder / "relay", hub, serve_host, serve)
@@ -134,4 +141,11 @@ def command(  # noqa: PLR0913 - one argument per option
             console.text(f"serving neighbours on http://{serve_host}:{relay.server_port}/")
         if lines:
             follow_lines(kb, sys.stdin, console.note)
-        agent.run(stream.follow if stream else None)
+        sources: list[Callable[[], object]] = [stream.follow] if stream else []
+        if discover:
+            from zodiacedge.fleet.agent.discovery import Discovery  # noqa: PLC0415 - of an extra
+
+            network = Discovery(kb, agent.memory.name, discover, relay.server_port if relay else None)
+            open_things.callback(network.close)
+            sources.append(network.look)
+        agent.run(*sources)

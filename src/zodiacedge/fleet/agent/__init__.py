@@ -6,6 +6,7 @@ activation  a pack on its way: staged, refused, on probation, active, returned
 policy      packs that the owner of a device allows without an assignment
 published   the facts that a device lets its neighbours see
 neighbours  facts of neighbours, as long as they are heard of
+discovery   neighbours that announce themselves in the local network
 relay       metadata and packs for neighbours, and their requests to the hub
 sources     readings from standard input, HTTP on this machine, MQTT
 agent       the agent, step by step

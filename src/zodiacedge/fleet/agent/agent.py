@@ -109,10 +109,10 @@ class Agent:
         self.neighbours.close()
         self._client.close()
 
-    def run(self, readings: Callable[[], object] | None = None) -> None:
-        """Take steps until interrupted; in each of them, first take readings."""
+    def run(self, *sources: Callable[[], object]) -> None:
+        """Take steps until interrupted; in each of them, first take what sources have."""
         while not self._ended.is_set():
-            self.step(readings)
+            self.step(*sources)
             self.wait(self.options.interval)
 
     @property
@@ -131,10 +131,10 @@ class Agent:
         self._woken.clear()
         return woken
 
-    def step(self, readings: Callable[[], object] | None = None) -> None:
+    def step(self, *sources: Callable[[], object]) -> None:
         """Take one step; nothing that a hub does or says makes it fail, and no disk that is full."""
         own = (self.kb.tick_when_due, self.activation.watch, self.neighbours.look, self._look_at_needs)
-        problems = _problems_of(own if readings is None else (readings, *own))
+        problems = _problems_of((*sources, *own))
         if time.monotonic() >= self._next_try:
             # A hub that takes no status may still say what to run, and what is staged needs no hub.
             parts = (self._send, self._take_assignment, self._keep_packs, self._bring_by_policy)
