@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
+DEVICES = int(os.environ.get("ZODIAC_DEVICES", "1000"))
 
 
 def test_a_small_fleet_is_measured(tmp_path: Path) -> None:
@@ -33,3 +35,12 @@ def test_a_small_fleet_is_measured(tmp_path: Path) -> None:
     report = FleetReport(this_machine(), figures)
     assert [len(table.rows) for table in report.tables()] == [5, 5]
     json.dumps(report.to_dict())
+
+
+@pytest.mark.soak
+def test_a_thousand_devices_come_back_at_once(tmp_path: Path) -> None:
+    """Each enrols, gets every version and reports it, the last after the hub was killed with all at work."""
+    figures = fleet_figures(FleetSize(DEVICES, 40), tmp_path, lambda _: None)
+    assert figures.phases[-1].name == "all come back at once"
+    assert figures.phases[-1].p99_seconds > 0
+    assert figures.large.wire_bytes < 5_000

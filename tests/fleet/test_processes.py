@@ -50,7 +50,7 @@ class Process:
             return text in str(self) or ended
 
         try:
-            until(printed_or_ended, 120)
+            until(printed_or_ended, 300)
         except AssertionError:
             self.process.send_signal(signal.SIGABRT)
         if text not in str(self):
@@ -118,8 +118,9 @@ def test_a_hub_and_an_agent_as_commands_and_a_hub_that_is_killed(tmp_path: Path)
 def printed(folder: Path, *arguments: str) -> str:
     """Run a command, and return what it prints."""
     process = Process(folder, "-".join(arguments[:2]).replace("/", "-"), *arguments)
-    code = process.process.wait(60)
-    process.end() if process.process.poll() is None else process._file.close()
+    with ended([process]):
+        code = process.process.wait(300)
+    process._file.close()
     text = process.printed.read_text("utf-8").strip()
     process.printed.unlink()
     assert code == 0, text
