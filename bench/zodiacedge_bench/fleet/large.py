@@ -31,9 +31,11 @@ class LargeFigures:
 
     rules: int
     body_bytes: int
-    """Metadata and delta, compressed."""
+    """Metadata and delta, compressed: the median of some upgrades."""
     wire_bytes: int
     """All bytes of the sockets in both directions: with what HTTP adds, the news and two statuses."""
+    most_wire_bytes: int
+    """The same, of the upgrade that cost most."""
     install_cpu_seconds: float
     """Putting the delta in force, its way back included."""
     change_cpu_seconds: float
@@ -74,7 +76,9 @@ def one_changed_rule(hub: HubProcess, folder: Path, rules: int) -> LargeFigures:
         with kb.change() as change:
             change.add_rules(f"own{version}: p(X) :- q7(X, Y), Y > {-version} .")
         changes.append(time.process_time() - started)
-    return LargeFigures(rules, max(bodies), max(wires), median(installs), median(changes))
+    return LargeFigures(
+        rules, int(median(bodies)), int(median(wires)), max(wires), median(installs), median(changes)
+    )
 
 
 def _lead(agent: Agent, version: int) -> None:

@@ -63,6 +63,7 @@ class FleetReport:
                 f"{large.wire_bytes:,}",
                 _verdict(large.wire_bytes, MOST_WIRE),
             ),
+            ("the same, of the upgrade that cost most", f"{large.most_wire_bytes:,}", ""),
             ("in force, CPU ms", f"{1e3 * large.install_cpu_seconds:.1f}", ""),
             ("the same change by hand, CPU ms", f"{1e3 * large.change_cpu_seconds:.1f}", ""),
             ("more than by hand, CPU ms", f"{1e3 * more:.1f}", _verdict(more, MOST_SECONDS)),
