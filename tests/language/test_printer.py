@@ -20,6 +20,7 @@ from zodiacedge.language.ast import (
     Comparison,
     Conjunct,
     Expression,
+    Fact,
     Fold,
     Negation,
     Query,
@@ -357,3 +358,10 @@ def test_a_name_with_a_prefix_prints_with_it() -> None:
 def test_a_tagged_string_without_a_tag_is_read_back_as_it_was() -> None:
     (found,) = parse_program('p("x"^^rdf:langString) .').facts
     assert ground(found) == parse_fact(format_atom(found))
+
+
+def test_a_fact_of_python_values_is_printed_as_it_is_added() -> None:
+    args: tuple[Any, ...] = (IRI("wt1"), 93, "high", True)
+    fact = Fact("reading", args)
+    assert str(fact) == 'reading(wt1, 93, "high", true)'
+    assert repr(fact) == f"<Fact {fact}>"

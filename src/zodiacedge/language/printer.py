@@ -41,6 +41,7 @@ from zodiacedge.terms import (
     BlankNode,
     Literal,
     Term,
+    from_python,
     microseconds,
     value_of,
 )
@@ -75,10 +76,17 @@ def format_node(node: object) -> str:
             return format_rule(node)
         case Query():
             return format_query(node)
-        case Atom() | Fact():
+        case Fact():
+            # A fact of values of Python is printed as it is added.
+            return format_atom(Fact(node.relation, tuple(map(_term, node.args))))
+        case Atom():
             return format_atom(node)
         case _:
             raise TypeError(node)
+
+
+def _term(argument: object) -> Term:
+    return argument if isinstance(argument, IRI | BlankNode | Literal) else from_python(argument)
 
 
 def format_rule(rule: Rule, prefixes: Mapping[str, str] = DEFAULT_PREFIXES) -> str:
