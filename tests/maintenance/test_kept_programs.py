@@ -206,6 +206,46 @@ def test_a_rule_change_leaves_its_delta_queries_to_later_changes(
     assert kb.verify(against="reference").ok
 
 
+@DELETIONS
+def test_a_node_that_changes_keeps_the_delta_queries_of_its_other_rules(
+    deletion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = path(deletion)
+    rule = "more: p(X, Y) :- p(X, Z), f(Z, Y), h(A, B) ."
+
+    def change_twice() -> None:
+        # The node gets and loses a rule, and so it is another node each time; all it derived is in doubt.
+        change(kb, rule)
+        with kb.change() as c:
+            c.remove_rules("more")
+        assert {node.strategy for node in c.report.nodes} == {"maintained"}
+
+    change_twice()
+    counts = Assemblies(monkeypatch)
+    change_twice()
+    # The queries of the rule itself, and none of the rules that stay.
+    assert 0 < counts.assembled <= (2 if deletion == "Backward/Forward" else 4)
+    assert kb.verify(against="reference").ok
+
+
+def test_the_expected_time_of_a_node_does_not_grow_over_rule_changes() -> None:
+    kb = opened("maintain")
+    # Without the last rule of the circle the others are nodes of their own.
+    circle = "a: p(X, Y) :- q(X, Y) .  b: q(X, Y) :- r(X, Y) ."
+    change(kb, f"{circle} c: r(X, Y) :- p(Y, X) .  d: r(X, Y) :- e(X, Y) .", "e(1, 2) . e(2, 3) . e(3, 3) .")
+
+    def seconds() -> float:
+        return sum(segment.seconds for segment in kb._state.store.segments.values())  # type: ignore[attr-defined]
+
+    before = seconds()
+    for _ in range(5):
+        with kb.change() as c:
+            c.remove_rules("c")
+        change(kb, "c: r(X, Y) :- p(Y, X) .")
+    assert 0 < seconds() < 1.5 * before
+    assert kb.verify(against="reference").ok
+
+
 def test_a_rule_change_that_fails_leaves_no_program_for_its_tables() -> None:
     kb = KnowledgeBase(EmbeddedEngine(strategy="maintain"), Settings(limits=Limits(facts=1000)))
     change(kb, "r: r(X) :- p(X), e(X) .", " ".join(f"e({n}) ." for n in range(100)))

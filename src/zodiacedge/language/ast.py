@@ -275,11 +275,13 @@ def conjuncts(body: Iterable[Conjunct]) -> Iterator[Conjunct]:
 
 def body_atoms(body: Iterable[Conjunct]) -> Iterator[Atom]:
     """Yield the atoms of a body, including negated and aggregated ones."""
-    for conjunct in conjuncts(body):
+    for conjunct in body:
         if isinstance(conjunct, Atom):
             yield conjunct
         elif isinstance(conjunct, Negation):
             yield conjunct.atom
+        elif isinstance(conjunct, Aggregate):
+            yield from body_atoms(conjunct.body)
 
 
 def variables(node: Expression | Conjunct) -> Iterator[Variable]:

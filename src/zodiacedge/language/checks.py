@@ -326,6 +326,9 @@ def _same(rule: Rule, other: Rule) -> bool:
 
 def one_arity(subject: Subject) -> Iterator[Diagnostic]:
     """Check that a predicate has one arity; only a class and a property may share a name."""
+    predicates = {*subject.loaded, *(atom.predicate for atom in _atoms(subject))}
+    if len({name for name, _ in predicates}) == len(predicates):
+        return
     first: dict[str, dict[int, Span | None]] = {}
     for (name, arity), span in [
         *((predicate, None) for predicate in sorted(subject.loaded)),
@@ -353,6 +356,8 @@ def one_arity(subject: Subject) -> Iterator[Diagnostic]:
 
 def sole_aggregate_rule(subject: Subject) -> Iterator[Diagnostic]:
     """Check that the head of an aggregate rule has no other rule and no explicit facts."""
+    if not any(isinstance(c, Aggregate) for rule in subject.together for c in rule.body):
+        return
     by_relation: dict[str, list[tuple[int, Rule, Pattern]]] = {}
     for position, rule in enumerate(subject.together):
         by_relation.setdefault(rule.head.relation, []).append((position, rule, pattern_of(rule.head)))
@@ -400,9 +405,11 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
         return
     names = names.union(subject.names())
     spelling, namesakes = Spelling(names), Namesakes(names)
-    lifted = _lifted(subject)
     for name, atom in unknown.items():
-        same = [known for known in namesakes.find(name) if (known, name) not in lifted]
+        same = namesakes.find(name)
+        if same:
+            lifted = _lifted(subject)
+            same = [known for known in same if (known, name) not in lifted]
         if same and not (atom.predicate.arity == 1 and RDF_TYPE in names):
             yield namesake_finding(atom, same)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ class Spelling:
 
     def __init__(self, known: Iterable[str]) -> None:
         """Store the known names."""
-        self._names = frozenset(known)
+        self._names = known if isinstance(known, AbstractSet) else frozenset(known)
         self._lookups = 0
         self._index: dict[str, list[str]] = {}
 

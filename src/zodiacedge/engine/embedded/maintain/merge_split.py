@@ -120,6 +120,11 @@ class Successor:
     copied: SegmentChange = field(default_factory=SegmentChange)
     """How many of the copied rows that the segment did not have were kept and deleted, after maintenance."""
 
+    @property
+    def inherited(self) -> int:
+        """The number of inherited facts."""
+        return len(self.segment) + sum(map(len, self.merged_in))
+
 
 @dataclass(slots=True)
 class Inheritance:
@@ -206,32 +211,43 @@ class Inheritance:
     def _inherit(self, lineage: Lineage, taken: set[int]) -> None:
         keys = lineage.keys
         typed = in_pairs(self.after[key].head for key in keys)
+        filled = {key: self._tables(self.after[key], typed=typed) for key in keys}
         successor = self.successors[keys] = Successor(Segment(), lineage)
         # The largest segment is inherited as it is, the others are merged into it.
         ordered = sorted(lineage.parents, key=lambda parent: -len(self.store.segments[parent]))
         for parent in ordered:
             segment = self.store.segments[parent]
-            successor.segment.seconds += segment.seconds
-            shared = [self.after[key] for key in keys & parent]
+            heads: dict[Relation, list[str]] = {}
+            for key in keys & parent:
+                for relation in filled[key]:
+                    heads.setdefault(relation, []).append(key)
             further = Segment()
-            for relation in {r for rule in shared for r in self._tables(rule, typed=typed)}:
-                heads = [rule.head for rule in shared if relation in self._tables(rule, typed=typed)]
+            rows = 0
+            for relation, sources in heads.items():
+                shared = [self.after[key] for key in sources]
                 table = segment.tables.get(relation)
                 if table is None:
-                    table = self._other_layout(relation, segment, shared)
+                    table = self._other_layout(relation, segment, [self.after[key] for key in keys & parent])
                 is_further = relation in successor.segment.tables
-                table = self._claimed(relation, table, heads, taken, share=not is_further)
+                table = self._claimed(
+                    relation, table, [rule.head for rule in shared], taken, share=not is_further
+                )
                 (further if is_further else successor.segment).tables[relation] = table
+                rows += len(table)
             if further.tables:
                 successor.merged_in.append(further)
             for key in keys & segment.aggregate_rows.keys():
                 successor.segment.aggregate_rows[key] = segment.aggregate_rows[key]
+            # The successors of a node share its time by facts, or by rules where it has none.
+            share = rows / len(segment) if len(segment) else len(keys & parent) / len(parent)
+            successor.segment.seconds += segment.seconds * min(share, 1.0)
+            successor.segment.multiplicity = max(successor.segment.multiplicity, segment.multiplicity)
         for key in lineage.added:
             aggregate = self.after[key].aggregate
             if aggregate:
                 successor.segment.aggregate_rows[key] = Table(len(aggregate.groups) + len(aggregate.folds))
-        for key in keys:
-            for relation in self._tables(self.after[key], typed=typed):
+        for relations in filled.values():
+            for relation in relations:
                 successor.segment.table(relation)
 
     def _claimed(
@@ -242,7 +258,7 @@ class Inheritance:
         A node must hold only rows that it can derive, because other nodes read them before it is visited.
         """
         rows = table.rows
-        matched = self._matched(relation, rows, heads)
+        matched = self._matched(relation, rows, heads) if len(rows) else None
         is_free = id(table) not in taken
         taken.add(id(table))
         if matched is None:

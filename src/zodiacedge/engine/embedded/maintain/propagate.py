@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.api import NodeRun, Progress, SegmentChange, refuse_errors
@@ -25,7 +26,7 @@ from zodiacedge.engine.embedded.maintain.shapes.closure import maintain_closure
 from zodiacedge.engine.embedded.maintain.shapes.equivalence import maintain_equivalence
 from zodiacedge.engine.embedded.maintain.shapes.projection import is_quickly_maintained, maintain_projection
 from zodiacedge.engine.embedded.maintain.shapes.windowed import is_counted, maintain_windowed
-from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL
+from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL, expected_seconds
 from zodiacedge.engine.embedded.maintain.transition import NextVersion
 from zodiacedge.engine.embedded.maintain.windowed_rows import WindowedRows
 from zodiacedge.engine.embedded.storage.database import WINDOWS
@@ -224,8 +225,15 @@ class Propagation:
         keys = frozenset(rules)
         known = self._old.node_rules.get(keys) if self.change.same_functions else None
         if known is None or any(known.rules[key] is not rule for key, rule in rules.items()):
-            known = self.next.node_rules[keys] = NodeRules(rules)
+            known = self.next.node_rules[keys] = NodeRules(rules, self._profiles_of_parents(keys))
         return known
+
+    def _profiles_of_parents(self, keys: frozenset[str]) -> list[NodeRules]:
+        successor = self._successors.get(keys)
+        if successor is None or not self.change.same_functions:
+            return []
+        profiles = map(self._old.node_rules.get, successor.lineage.parents)
+        return [profile for profile in profiles if profile is not None]
 
     # Nodes that copy a relation.
 
@@ -293,6 +301,10 @@ class Propagation:
             rounds, facts, strategy = watch.rounds, len(before) + grown, "maintained"
             expected = self.strategy.expected
             counted: Counted = _segment_change(draft, before, successor)
+            if successor:
+                self.strategy.estimate -= before.seconds
+                before.seconds = expected_seconds(before.seconds, successor.inherited, facts)
+                self.strategy.estimate += before.seconds
         else:
             result = self._evaluated(draft, node_rules, before, watch)
             rounds, facts = result.rounds, len(result.segment)
@@ -340,11 +352,11 @@ class Propagation:
         may_be_quick = successor is None and policy.modules and policy.strategy == "choose"
         if may_be_quick and is_quickly_maintained(draft, node_rules, before):
             return maintain_projection(draft, node_rules, before), ""
-        is_read = self._is_read(node_rules.keys, before)
         in_full: list[Rule] = []
         if successor:
             in_full += [node_rules.rules[key] for key in successor.lineage.added]
             in_full += inheritance.lost_rules(node_rules)
+        is_read = partial(self._is_read, node_rules.keys, before)
         why = self.strategy.recompute_reason(draft, node_rules, before, in_full, is_read=is_read)
         if why is not None:
             return None, why
@@ -399,6 +411,7 @@ class Propagation:
         if self.settings.strict:
             refuse_errors(self.change.rules, result.dropped)
         result.segment.seconds = time.thread_time() - begun
+        result.segment.multiplicity = max(result.derivations / max(len(result.segment), 1), 1.0)
         return result
 
     def _install(
@@ -420,7 +433,7 @@ class Propagation:
         self.strategy.estimate -= before.seconds
         # A node that was too slow to maintain may have lacked a hash set or an index that it has next time.
         tries = min(before.tries + 1, _MOST_TRIES) if why in {GIVEN_UP, QUICKER, SMALL} else 0
-        may_patch = tries and successor is None and why != SMALL
+        may_patch = tries and successor is None
         if may_patch and can_patch(before, new, lambda seconds: self.strategy.may_spend(draft, seconds)):
             patch_segment(draft, before, new)
             del self.next.segments[keys]

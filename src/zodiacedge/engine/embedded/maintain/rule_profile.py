@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.engine.embedded.evaluate.modules import recognise
 from zodiacedge.engine.embedded.maintain.delta_query import DELTA, DeltaQuery
-from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, in_pairs, is_any_class
+from zodiacedge.engine.embedded.storage.relation import TYPED, Relation, class_of, in_pairs, is_any_class
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Rule, Variable, body_atoms
 from zodiacedge.language.printer import format_rule
 from zodiacedge.language.safety import analyse
-from zodiacedge.plan.variants import readings, recursive_atoms
+from zodiacedge.language.unify import pattern_of, unifiable
+from zodiacedge.plan.variants import readings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.evaluate.modules import Module
     from zodiacedge.engine.embedded.maintain.delta_query import AssembledQuery
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.database import Database
     from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
     from zodiacedge.language.ast import Argument, Conjunct
+    from zodiacedge.language.unify import Pattern
+    from zodiacedge.terms import Term
+
+    # The kind of a query, the key of the rule that it is about, if it is one, and positions.
+    QueryName = tuple[str, object, *tuple[object, ...]]
+
+# The kind of the queries that depend on the other rules of the node too: they return its own atoms.
+_INSTANCES = "instances"
 
 
 class Occurrence(NamedTuple):
@@ -40,17 +49,40 @@ class Occurrence(NamedTuple):
 class NodeRules:
     """The rules of a node, and the delta queries that changes evaluate on them."""
 
-    def __init__(self, rules: Mapping[str, Rule]) -> None:
-        """Take the rules; most of their properties are worked out when a change first asks for them."""
+    def __init__(self, rules: Mapping[str, Rule], parents: Iterable[NodeRules] = ()) -> None:
+        """Take the rules; most of their properties are worked out when a change first asks for them.
+
+        Args:
+            rules: The rules by key.
+            parents: Nodes that have some of these rules, and delta queries for them.
+        """
         self.rules = rules
         self.keys = frozenset(rules)
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
-        self._delta_queries: dict[tuple[object, ...], DeltaQuery] = {}
+        self._delta_queries: dict[QueryName, DeltaQuery] = {}
         self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
         self._occurrences: dict[Relation, tuple[Occurrence, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
         self._read: tuple[Relation, ...] | None = None
+        self._own_positions: dict[str, Mapping[int, Atom]] = {}
+        for parent in parents:
+            self._share(parent)
+
+    def _share(self, parent: NodeRules) -> None:
+        """Take what a parent knows of shared rules: own atoms, if it has the same heads, and queries."""
+        shared = {key for key, rule in parent.rules.items() if self.rules.get(key) is rule}
+        if self._head_patterns == parent._head_patterns:
+            self._own_positions |= {key: parent.own_positions[key] for key in shared}
+        for name, query in parent._delta_queries.items():
+            kind, key, *_ = name
+            # A query depends on its rule alone, unless it returns the own atoms too.
+            if key in shared and (kind != _INSTANCES or self.own_positions[key] == parent.own_positions[key]):
+                self._delta_queries[name] = query
+
+    @cached_property
+    def _head_patterns(self) -> frozenset[Pattern]:
+        return frozenset(pattern_of(rule.head) for rule in self.rules.values())
 
     @cached_property
     def module(self) -> Module | None:
@@ -77,8 +109,23 @@ class NodeRules:
     @cached_property
     def own_positions(self) -> Mapping[str, Mapping[int, Atom]]:
         """The atoms of each rule's body that the node itself derives, by position."""
-        heads = [rule.head for rule in self.rules.values()]
-        return {key: recursive_atoms(rule, heads) for key, rule in self.rules.items()}
+        heads: dict[tuple[str, Term | None], list[Atom]] = {}
+        for rule in self.rules.values():
+            heads.setdefault((rule.head.relation, class_of(rule.head)), []).append(rule.head)
+
+        def is_own(atom: Atom) -> bool:
+            # A node may derive many classes: an atom is compared with the heads of its own class only.
+            own = (atom.relation, class_of(atom)), (atom.relation, None)
+            places = heads if is_any_class(atom) else own
+            return any(unifiable(head, atom) for place in places for head in heads.get(place, ()))
+
+        known = self._own_positions
+        return {
+            key: known[key]
+            if key in known
+            else {n: c for n, c in enumerate(rule.body) if isinstance(c, Atom) and is_own(c)}
+            for key, rule in self.rules.items()
+        }
 
     @cached_property
     def recursive(self) -> bool:
@@ -170,7 +217,12 @@ class NodeRules:
         """Whether a delta query was made."""
         return bool(self._delta_queries)
 
-    def delta_query(self, name: tuple[object, ...], make: Callable[[], DeltaQuery]) -> DeltaQuery:
+    def unplanned(self, keys: Iterable[str]) -> int:
+        """Count the keys of rules for which no delta query was made."""
+        planned = {name[1] for name in self._delta_queries}
+        return sum(key not in planned for key in keys)
+
+    def delta_query(self, name: QueryName, make: Callable[[], DeltaQuery]) -> DeltaQuery:
         """Return a delta query by its name; make it if it is missing."""
         query = self._delta_queries.get(name)
         if query is None:
@@ -249,7 +301,7 @@ class NodeRules:
         """Return the query for the instances of a rule whose heads are the delta rows."""
         head, body = self.rules[key].head.args, self.rules[key].body
         return self.delta_query(
-            ("instances", key),
+            (_INSTANCES, key),
             lambda: self._of_rule(key, self.instance_args(key), (Atom(DELTA, head), *body), 0),
         )
 

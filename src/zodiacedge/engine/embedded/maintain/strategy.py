@@ -33,17 +33,22 @@ STRATEGIES = ("choose", "maintain", "recompute", "give up")
 # With so few rows inserted or deleted, a node is always maintained.
 FEW = 32
 # The least cost of maintaining a node, and the cost of each row inserted or deleted.
-_LEAST_SECONDS = 0.0003
-_SECONDS_PER_ROW = 3e-6
-# The cost of each fact that a node gains or loses.
-_SECONDS_PER_FACT = 8e-7
-# The cost of planning a node's delta queries. A node of few facts that is evaluated in less time is
-# recomputed in its first changes: most nodes see no more, and new tables of few facts are soon ready.
+_LEAST_SECONDS = 0.0002
+_SECONDS_PER_ROW = 1.5e-7
+# The cost of each fact that a node gains or loses, and where the node is recursive: its proofs are searched.
+_SECONDS_PER_FACT = 3e-7
+_SECONDS_PER_OWN_FACT = 1e-6
+# The cost of each derivation of a fact but the first.
+_SECONDS_PER_DERIVATION = 1.5e-8
+# The cost of planning the delta queries of a rule, and of a node. A node of few facts that is evaluated in
+# less time is recomputed in its first changes: most nodes see no more, and new tables of few facts are soon
+# ready.
+_SECONDS_PER_PLAN = 0.0004
 _SECONDS_TO_PLAN = 0.0012
 _CHANGES_UNPLANNED = 2
 _FACTS_UNPLANNED = 1000
 # The cost of finding out about a changed row whether it is a change to the node.
-_SECONDS_TO_COUNT = 1e-6
+_SECONDS_TO_COUNT = 1.5e-7
 # The cost per row of building a table's hash set, and again of building its indexes.
 SECONDS_PER_UNREADY_ROW = 1.6e-8
 # The share of a node's evaluation that maintaining it may be expected to cost.
@@ -83,6 +88,15 @@ class Policy:
             raise unknown_strategy(self.strategy, STRATEGIES)
 
 
+def expected_seconds(seconds: float, before: int, after: int) -> float:
+    """Return the time that evaluating a node is expected to take, of which rules and facts came and went.
+
+    The time per fact stays; that of a node without facts, or with few, says little of many.
+    """
+    same = seconds * (after + 1) / (before + 1)
+    return min(same, seconds + max(after - before, 0) * _SECONDS_PER_OWN_FACT)
+
+
 def unknown_strategy(name: str, known: Iterable[str]) -> UsageProblem:
     """Return the problem of a strategy that an engine does not have."""
     return UsageProblem(
@@ -113,7 +127,7 @@ class ElasticChoice:
         before: Segment,
         in_full: Collection[Rule] = (),
         *,
-        is_read: bool,
+        is_read: Callable[[], bool],
     ) -> str | None:
         """Return why a node should be recomputed, or None if it should be maintained.
 
@@ -122,10 +136,10 @@ class ElasticChoice:
             node_rules: The rules of the node.
             before: Its segment.
             in_full: The rules that maintaining the node evaluates in full: added rules and lost rules.
-            is_read: Whether other nodes read the segment: if it is recomputed, they look rows up in new
-                tables, which have no hash sets and no indexes.
+            is_read: Returns whether other nodes read the segment: if it is recomputed, they look rows up in
+                new tables, which have no hash sets and no indexes.
         """
-        self._worth = before.seconds + is_read * 2 * len(before) * SECONDS_PER_UNREADY_ROW
+        self._worth = before.seconds
         self._ready = self.expected = 0.0
         if self.policy.strategy == "recompute":
             return ""
@@ -139,6 +153,8 @@ class ElasticChoice:
         ):
             return SMALL
         work = _work(draft, node_rules, before, in_full, draft.changed.count)
+        if (work.is_large or work.unready) and is_read():
+            self._worth += 2 * len(before) * SECONDS_PER_UNREADY_ROW
         worth = self._worth * _SHARE_TO_BEGIN
         if work.is_large and work.seconds > worth and work.changed * _SECONDS_TO_COUNT < worth:
             # Rows that other owners hold too are no change to the node.
@@ -146,7 +162,7 @@ class ElasticChoice:
         if work.is_large and work.seconds > worth:
             return "much changed"
         seconds, unready = work.seconds, work.unready
-        planning = 0.0 if node_rules.is_planned else _SECONDS_TO_PLAN * work.rules
+        planning = _SECONDS_PER_PLAN * work.unplanned
         # Hash sets and indexes serve later changes too, so the time that may be wasted may be spent on them,
         # and more where that was not enough in the last change.
         self._ready = unready * SECONDS_PER_UNREADY_ROW + planning
@@ -189,12 +205,13 @@ class ElasticChoice:
 
 
 class _Work(NamedTuple):
-    # The changed rows that a node reads, the facts of its segment that they may concern, the rows of tables
-    # whose hash sets or indexes are missing, and the rules to evaluate.
+    # The changed rows that a node reads, the facts of its segment that they may concern and the seconds that
+    # these take, the rows of tables whose hash sets or indexes are missing, and the rules to plan.
     changed: int
     facts: float
+    cost: float
     unready: int
-    rules: int
+    unplanned: int
 
     @property
     def is_large(self) -> bool:
@@ -202,7 +219,7 @@ class _Work(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        return _LEAST_SECONDS + self.changed * _SECONDS_PER_ROW + self.facts * _SECONDS_PER_FACT
+        return _LEAST_SECONDS + self.changed * _SECONDS_PER_ROW + self.cost
 
 
 def _work(
@@ -234,15 +251,21 @@ def _work(
     # In tables that it only fills they are looked up.
     if changed:
         unready += sum(len(table) for table in before.tables.values() if not table.has_hash_set)
-    facts: float = sum(_derived(draft, rule) for rule in in_full)
+    # Most heads of an added rule are facts of the node already.
+    added = {id(rule) for rule in node_rules.rules.values()}
+    inserted = sum(_derived(draft, rule) for rule in in_full if id(rule) in added)
+    facts: float = sum(_derived(draft, rule) for rule in in_full if id(rule) not in added)
     if changed > FEW:
         # With few changed rows the node is maintained whatever they concern.
         for key, share in shares.items():
             most = _derived(draft, node_rules.rules[key]) if len(node_rules.rules) > 1 else len(before)
             facts += share * min(most, len(before))
-    # In a recursive node a change reaches further rules.
-    rules = len(shares) + len(in_full) + 2 * node_rules.recursive
-    return _Work(changed, facts, unready, min(rules, len(node_rules.rules) + len(in_full)))
+    per_fact = _SECONDS_PER_OWN_FACT if node_rules.recursive else _SECONDS_PER_FACT
+    per_fact += (before.multiplicity - 1) * _SECONDS_PER_DERIVATION
+    cost = facts * per_fact + inserted * _SECONDS_PER_FACT
+    # In a recursive node a change may reach all rules.
+    unplanned = node_rules.unplanned(node_rules.rules if node_rules.recursive else shares) + len(in_full)
+    return _Work(changed, facts + inserted, cost, unready, unplanned)
 
 
 def _net(draft: Draft, relation: Relation, own: Segment) -> int:

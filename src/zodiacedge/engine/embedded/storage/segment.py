@@ -23,7 +23,8 @@ class Segment:
 
     `aggregate_rows` are the rows of the aggregates of a node's rules, by rule key: groups, then results.
     `overlays` are the changes under way of both kinds of tables; `seconds` is the time of the last evaluation
-    from scratch, and `tries` the number of times in a row that maintaining the segment was given up.
+    from scratch, `multiplicity` the number of derivations per fact in it, and `tries` the number of times in
+    a row that maintaining the segment was given up.
     `arrangements` are those of a node's bindings, by their order, if it is maintained with them.
     `revisions` tell which tables changed, if the database is tracked.
     """
@@ -33,6 +34,7 @@ class Segment:
     overlays: dict[Relation | str, Overlay] = field(default_factory=dict)
     arrangements: dict[Hashable, Arrangement] = field(default_factory=dict)
     seconds: float = 0.0
+    multiplicity: float = 1.0
     tries: int = 0
     revisions: Revisions = field(default_factory=Revisions)
 

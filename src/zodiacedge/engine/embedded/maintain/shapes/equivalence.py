@@ -75,7 +75,7 @@ def is_equivalence(node_rules: NodeRules) -> bool:
 
 def pairs_query(node_rules: NodeRules, relation: Relation) -> DeltaQuery:
     """Return the query for the pairs of a node's relation whose first terms are the delta rows."""
-    return node_rules.delta_query(("pairs",), lambda: _pairs_of(relation))
+    return node_rules.delta_query(("pairs", ""), lambda: _pairs_of(relation))
 
 
 def _pairs_of(relation: Relation) -> DeltaQuery:
