@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from zodiacedge_bench.evaluation.compare import ComparedReport
     from zodiacedge_bench.fleet.report import FleetReport
     from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
+    from zodiacedge_bench.measure.costs import Cost
     from zodiacedge_bench.report.report import Report
+    from zodiacedge_bench.spark.reads import Reads
     from zodiacedge_bench.spark.report import SparkReport
     from zodiacedge_bench.suites import Options
 
@@ -37,7 +40,8 @@ _PEERS = ("clingo", "duckdb", "nemo", "swi-prolog", "souffle", "souffle-2-thread
 _PAPER = ("scratch", "memory", "insertion", "deletion", "rs3", "ds1", "data", "change")
 _LUBM = ("scratch", "last", "publications", "rules")
 _CHURN = ("rules", "lubm", "links")
-_EXPLAIN = ("lubm", "closure", "class")
+_EXPLAIN = ("lubm", "closure", "class", "spark")
+_WINDOWS = ("ticks", "readings", "spark")
 _ON_SPARK = ("rs1", "rs2", "rs3", "lubm", "rounds", "leaf", "growth")
 _SPARK = ("closure-dense", "closure-sparse", _SMALL_CLOSURE, *_ON_SPARK)
 
@@ -228,6 +232,16 @@ def churn(options: Options, *, changes: int | None, universities: int) -> Report
     return suites.churn(options, changes, universities)
 
 
+def _on_spark(options: Options, measured: Callable[[Reads], Iterator[Cost]]) -> tuple[Cost, ...]:
+    """Return costs on Spark, if they are asked for by name."""
+    if "spark" not in options.only:
+        return ()
+    from zodiacedge_bench.spark.reads import reading_session  # noqa: PLC0415 - loads the engine
+
+    with reading_session(options) as reads:
+        return tuple(measured(reads))
+
+
 @command.command("explain")
 @click.option("--proofs", type=click.IntRange(min=1), help="Number per workload; 1,000 if not given.")
 @click.option("--universities", type=click.IntRange(min=1), default=10, show_default=True, help="Of LUBM.")
@@ -239,16 +253,20 @@ def explain(options: Options, *, proofs: int | None, universities: int) -> Repor
       lubm     facts of all predicates of LUBM-10, and facts that a rule of five atoms lacks
       closure  facts of a closure of millions of facts
       class    two members of a class of 400 equal things, connected in a chain
+      spark    jobs and rows read for one fact of several predicates of LUBM on Spark, in a session that
+               has asked nothing, and for another one; it runs only if it is named
 
     Every proof must be complete and known to be of least height.
 
     \b
     Example:
       zodiac bench explain --only class --proofs 100
+      zodiac bench explain --only spark --universities 80
     """
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
-    return suites.explain(options, proofs, universities)
+    report = suites.explain(options, proofs, universities)
+    return replace(report, costs=_on_spark(options, lambda reads: reads.of_proofs(universities)))
 
 
 @command.command("tables")
@@ -322,7 +340,7 @@ def soak(options: Options, *, readings: int | None, batch: int, folder: Path | N
 
 
 @command.command("windows")
-@_measured(repeated=False)
+@_measured(*_WINDOWS, repeated=False)
 def windows(options: Options) -> WindowsReport:
     r"""What windows cost: a tick with one row due, and 100,000 readings a second through 20 rules.
 
@@ -330,13 +348,21 @@ def windows(options: Options) -> WindowsReport:
     anew and beside DuckDB, which is asked the same. Needs 8 GB of memory, and DuckDB.
 
     \b
+      ticks     ticks with one row due
+      readings  many readings a second
+      spark     jobs and rows read by a tick with one row due on Spark, of ten thousand and of a million rows
+                in the window; it runs only if it is named
+
+    \b
     Example:
       zodiac bench windows
+      zodiac bench windows --only spark
       zodiac bench windows --small
     """
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
-    return suites.windows(options)
+    report = suites.windows(options)
+    return replace(report, costs=_on_spark(options, lambda reads: reads.of_ticks()))
 
 
 @command.command("fleet")

@@ -131,6 +131,11 @@ def soak(options: Options, readings: int | None, batch: int, folder: Path | None
 def windows(options: Options) -> WindowsReport:
     """Ticks."""
     size = window_figures.SMALL if options.small else window_figures.Size()
+    size = replace(
+        size,
+        windows=size.windows if options.wants("ticks") else (),
+        seconds=size.seconds if options.wants("readings") else 0,
+    )
     return WindowsReport(this_machine(), tuple(window_figures.windows(size, options.progress)))
 
 

@@ -69,15 +69,3 @@ def test_products_groups_and_possible_errors_are_not_placed() -> None:
     assert shown("p(X, Y) :- p(X, Z), p(W, Y) .") is None
     assert shown("p(X, Y) :- p(X, Z), e(Z, Y), X < Y .", "e") is None
     assert shown("p(X, N) :- p(X, _), AGGREGATE(e(X, Y)) ON X WITH COUNT(Y) AS N .", "e") is None
-
-
-def test_the_arguments_that_rules_join_by() -> None:
-    text = """
-        pt(V, O) :- assign(V, W), pt(W, O) .
-        holds(O, P) :- store(V, W), pt(V, O), pt(W, P) .
-        pt(V, P) :- load(V, W), pt(W, O), holds(O, P), not closed(P) .
-    """
-    rules = {f"r{n}": rule for n, rule in enumerate(parse_program(text).rules, 1)}
-    placement = Placement.of(rules, lambda atom: atom.relation == "closed")
-    assert placement is not None
-    assert placement.joined == {("pt", 2): (0, 1), ("holds", 2): (0, 1)}

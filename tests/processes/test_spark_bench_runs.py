@@ -135,3 +135,19 @@ def test_a_benchmark_that_is_ended_leaves_what_it_measured(tmp_path: Path) -> No
     assert found["figures"][0]["workload"] == "rs1 n=50"
     assert found["figures"][0]["derived_total"] > 0
     assert not (tmp_path / "spark.json").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "least"), [("explain", 4), ("windows", 6)])
+def test_jobs_and_rows_read_are_told(name: str, least: int, java: None, tmp_path: Path) -> None:  # noqa: ARG001 - needed
+    program = [sys.executable, "-m", "zodiacedge", "bench", name]
+    done = subprocess.run(
+        [*program, "--small", "--only", "spark", "--json", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    costs = json.loads(done.stdout)["costs"]
+    assert len(costs) >= least
+    assert all(cost["rows_read"] > 0 for cost in costs)

@@ -14,10 +14,11 @@ from spark.conftest import jobs_so_far
 from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.cluster.task_files import rows_read
 from zodiacedge.engine.spark.lookup import by_key
 from zodiacedge.engine.spark.lookup.by_key import RowSlice
-from zodiacedge.engine.spark.lookup.indexes import Index, opened, write_index
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.indexes import Index, opened, write_indexed
 from zodiacedge.engine.spark.storage.workspace import Options, Workspace
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -41,12 +42,16 @@ def pairs() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("column", [0, 1])
-def test_an_index_has_all_rows_of_its_keys(column: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [2, 5])
+def test_an_index_has_all_rows_of_its_keys(column: int, width: int, tmp_path: Path) -> None:
     columns = pairs()
-    written = write_index(Folder(str(tmp_path)), columns, column)
-    index = Index(written.path, written.rows, 2)
+    columns += [np.arange(len(columns[0])) + n for n in range(2, width)]
+    file = write_indexed(Folder(str(tmp_path)), Relation("p", width), columns)
+    assert set(file.indexes) == set(range(width))
+    written = file.indexes[column]
+    index = Index(written.path, file.path, file.rows, width, written.groups)
     keys = np.array([7, int(columns[column][-1]), -299, 12345], np.int64)
-    with opened(index) as reader:
+    with opened(index) as reader, rows_read() as read:
         found = np.stack(reader.rows(keys), axis=1)
         none = reader.rows(np.zeros(0, np.int64))
     rows = np.stack(columns, axis=1)
@@ -54,9 +59,10 @@ def test_an_index_has_all_rows_of_its_keys(column: int, tmp_path: Path) -> None:
     listed = set(map(tuple, found.tolist()))
     assert set(map(tuple, expected.tolist())) <= listed <= set(map(tuple, rows.tolist()))
     assert len(found) == len(listed)
-    # Four groups of 32, and the rows of the keys.
+    # Four groups of 256, and the rows of the keys; of wide rows also the row groups that have these.
     assert len(found) - len(expected) < len(rows) / 4
-    assert [len(values) for values in none] == [0, 0]
+    assert len(found) <= read.rows < 2 * len(rows)
+    assert [len(values) for values in none] == [0] * width
 
 
 def sliced(workspace: Workspace, content: SignedFiles) -> RowSlice:

@@ -20,7 +20,7 @@ from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
@@ -58,11 +58,12 @@ def test_the_explicit_facts_that_an_atom_matches(
     tell_instances(make_engine(Options(driver_rows=driver_rows)), atoms)
 
 
-def follow(seed: int, engine: SparkEngine) -> None:
-    """Play a random session on Spark and on the definition."""
+def follow(seed: int, engine: SparkEngine, changes: Sequence[Change] | None = None) -> KnowledgeBase:
+    """Play a random session, or given changes, on Spark and on the definition."""
+    played = changes_of(random_session(Seeded(seed))) if changes is None else changes
     expected = KnowledgeBase(ReferenceEngine(), Settings())
     found = KnowledgeBase(engine, Settings())
-    for place, change in enumerate(changes_of(random_session(Seeded(seed)))):
+    for place, change in enumerate(played):
         where = f"seed {seed}, change {place}"
         try:
             told = expected.apply(change)
@@ -84,6 +85,7 @@ def follow(seed: int, engine: SparkEngine) -> None:
         for node in expected.graph().order:
             rules = frozenset(node.rules)
             assert found.state.segment(rules) == expected.state.segment(rules), where
+    return found
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from explain.proving import checked, patience
 from explain.test_random_proofs import assert_proved
 from maintenance.test_random_sessions import changes_of
 from spark.conftest import jobs_so_far
+from spark.test_spark_store import on
 from strategies import Seeded, random_program, random_session
 from zodiacedge.engine.api import Settings
-from zodiacedge.engine.spark.lookup import by_key
-from zodiacedge.engine.spark.lookup.by_key import RowSlice
+from zodiacedge.engine.embedded.engine import EmbeddedEngine
+from zodiacedge.engine.spark.cluster.task_files import rows_read
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.errors import ZodiacError
 from zodiacedge.explain.missing import BodyFails, FailedComparison
@@ -25,11 +28,10 @@ from zodiacedge.language.ast import fact
 from zodiacedge.terms import IRI, integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
-    from zodiacedge.engine.spark.lookup.by_key import Source, Wants
-    from zodiacedge.engine.spark.storage.files import DataFile
 
 RULES = """
 r1: alarm(X) :- reading(X, V), V > 80, not muted(X, _) .
@@ -93,15 +95,12 @@ SCHOOL = "\n".join(
 
 
 def test_a_fact_that_many_rules_may_derive_takes_few_jobs_and_no_scan(
-    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+    make_engine: Callable[[Options], SparkEngine],
 ) -> None:
-    large = 100
-    monkeypatch.setattr(by_key, "INDEXED_FROM", large)
-    monkeypatch.setattr(by_key, "INDEXED_FILE", 1)
     # No query and no larger node fits one task, so nothing is gathered instead of looked up.
     engine = make_engine(Options(gather_rows=150, whole_rows=0))
     kb = KnowledgeBase(engine, Settings())
-    people, courses = [IRI(f"p{n}") for n in range(400)], [IRI(f"c{n}") for n in range(50)]
+    people, courses = [IRI(f"p{n}") for n in range(3000)], [IRI(f"c{n}") for n in range(50)]
     facts = [
         fact(f"said{(n + k) % KINDS}", person, integer(k)) for n, person in enumerate(people) for k in (0, 5)
     ]
@@ -112,25 +111,63 @@ def test_a_fact_that_many_rules_may_derive_takes_few_jobs_and_no_scan(
     with kb.change() as c:
         c.add_rules(SCHOOL)
         c.add_facts(facts)
-    tasks = RowSlice._tasks
-    scanned: list[int] = []
-
-    def watched(self: RowSlice, source: Source, pairs: list[tuple[DataFile, Wants]]) -> Iterator[Any]:
-        found = list(tasks(self, source, pairs))
-        scanned.append(sum(look.cost for task in found for look in task.lookups if not look.by_index))
-        yield from found
-
-    monkeypatch.setattr(RowSlice, "_tasks", watched)
     for kind, height, some in (("Student", 3, (200, 301)), ("Person", 2, (7, 8)), ("Busy", 4, (33, 34))):
         for person in some:
-            scanned.clear()
             before = jobs_so_far(engine)
             proof = kb.explain(f"{kind}(p{person})", budget=patience())
             assert jobs_so_far(engine) - before <= 6
             assert checked(kb, proof).least
             assert proof.height == height
-        # The first question of a kind reads files once, to index them; the next reads no large relation.
-        assert max(scanned, default=0) < large
+
+
+# Of every relation that is read, and of `rdf:type`, there are so many rows.
+LARGE = 30_000
+# A look-up by the second argument, in a large class, in the middle of wide rows, and in what rules derive.
+LARGE_RULES = """
+after: after(X, Z) :- link(X, Y), link(Y, Z) .
+met:   Met(Y) :- link(X, Y), Node(X) .
+known: known(Y) :- Met(Y), after(X, Y) .
+told:  told(C, A) :- wide(A, _, C, _, _) .
+heard: heard(A) :- told(C, A), Met(C) .
+late:  late(Y) :- link(X, Y), not Node(X) .
+"""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_lookup_of_a_proof_reads_a_large_file_whole(
+    make_engine: Callable[[Options], SparkEngine], tmp_path: Path, *, kept: bool
+) -> None:
+    options = Options(gather_rows=1000)
+    numbers = np.arange(LARGE)
+    link = pa.table({"a": numbers, "b": (numbers * 7 + 1) % LARGE})
+    columns = zip("abcde", (1, 11, 7, 13, 17), strict=True)
+    wide = pa.table({name: (numbers * prime) % LARGE for name, prime in columns})
+    kb, expected = on(make_engine(options), tmp_path), KnowledgeBase(EmbeddedEngine(), Settings())
+    for each in (kb, expected):
+        with each.change() as c:
+            c.add_rules(LARGE_RULES)
+            c.add_facts(link, "link")
+            c.add_facts(wide, "wide")
+            c.add_facts(pa.table({"n": numbers[1:]}), "Node")
+    if kept:
+        # Another session finds the facts in the store.
+        kb.close()
+        kb = on(make_engine(options), tmp_path)
+    questions = {
+        f"after(5, {(36 * 7 + 1) % LARGE})": 1,
+        "Met(36)": 1,
+        "known(36)": 2,
+        "told(21, 3)": 1,
+        f"heard({3})": 2,
+        "late(1)": 1,
+    }
+    for question, height in questions.items():
+        with rows_read() as read:
+            proof = kb.explain(question, budget=patience())
+        assert (proof.least, proof.height) == (True, height)
+        assert proof.supports.keys() == expected.explain(question).supports.keys()
+        # A group of rows for each look-up, and of terms for each term.
+        assert 0 < read.rows < LARGE
 
 
 def test_a_dry_run_is_explained(farm: KnowledgeBase) -> None:

@@ -150,7 +150,7 @@ def test_what_a_region_reads_and_is_expected_to_derive() -> None:
     rules = parse_program(
         "b: p(X, Y) :- e(X, Y) . t: p(X, Y) :- p(X, Z), e(Z, Y) . c: C(X) :- C(X), D(X) ."
     ).rules
-    sizes = Estimates(stated, {}, {iri("C"): 1, iri("D"): 2})
+    sizes = Estimates([stated], {iri("C"): 1, iri("D"): 2})
     sizes.add(rules[:1], None)
     assert sizes.total == 40 + 40
     # What the first node will derive, ten times; what both read counts once.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from store.conftest import bucket, code, endpoint
 from zodiacedge.cli.app import zodiac
 from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing
 from zodiacedge.errors import LoadProblem, StoreProblem, UsageProblem
+from zodiacedge.kb.time.clock import system_time
 from zodiacedge.pipeline.stream import Applied, FileSelection, Stream
 
 if TYPE_CHECKING:
@@ -142,6 +144,33 @@ def test_a_batch_that_comes_when_nobody_takes_one_any_more_comes_again(
     assert taken == []
     FileStream(spark.jobs, place, taken.append).follow(None)
     assert [batch.number for batch in taken] == [0]
+
+
+class _Ticked(Exception):
+    """A stream has ticked while nothing came."""
+
+
+def test_a_stream_on_spark_ticks_by_itself_while_nothing_comes(
+    spark: SparkEngine, landing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark.jobs.cores == 2
+    (landing / "a.nt").write_text(reading(1, 40))
+    with ze.open(tmp_path / "store", engine="spark", create=True, clock="system") as kb:
+        with kb.change() as c:
+            c.add_rules("@time ping 2 . quiet(S) :- sensor(S), not ping(S, _) within 20 s . sensor(s1) .")
+            c.add_facts([("ping", ze.iri("s1"), system_time() - timedelta(seconds=1))])
+        assert not names(kb, "?- quiet(S) .")
+        due = kb.tick_when_due
+
+        def ticks() -> None:
+            if due():
+                raise _Ticked
+
+        monkeypatch.setattr(kb, "tick_when_due", ticks)
+        applied: list[Applied] = []
+        with pytest.raises(_Ticked):
+            Stream(kb, landing, None, applied.append, CLUSTER).follow(0.2)
+        assert names(kb, "?- quiet(S) .") == ["s1"]
 
 
 def test_a_store_is_known_to_a_stream_whatever_it_is_called(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from zodiacedge_bench.life.windows import OURS
-from zodiacedge_bench.report.tables import TextTable
+from zodiacedge_bench.report.tables import TextTable, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from zodiacedge_bench.life.footprint import Footprint, Installed
     from zodiacedge_bench.life.soak import Size, Tenth
     from zodiacedge_bench.life.windows import WindowFigure
+    from zodiacedge_bench.measure.costs import Cost
     from zodiacedge_bench.measure.machine import Machine
 
 # How much more the last tenth may hold than the first.
@@ -108,13 +109,18 @@ class WindowsReport:
 
     machine: Machine
     figures: tuple[WindowFigure, ...]
+    costs: tuple[Cost, ...] = ()
     bench: str = "windows"
     not_installed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON."""
-        figures = [figure.to_dict() for figure in self.figures]
-        return {"bench": self.bench, "machine": self.machine.to_dict(), "figures": figures}
+        return {
+            "bench": self.bench,
+            "machine": self.machine.to_dict(),
+            "figures": [figure.to_dict() for figure in self.figures],
+            "costs": [cost.to_dict() for cost in self.costs],
+        }
 
     def tables(self) -> list[TextTable]:
         """Return the times of ticks, and the targets."""
@@ -132,10 +138,12 @@ class WindowsReport:
             )
             for one in self.figures
         )
-        return [
+        tables = (
             TextTable(columns, rows),
+            read_table(self.costs),
             TextTable(("target, by processor time", "ms", "verdict"), tuple(self._verdicts())),
-        ]
+        )
+        return [table for table in tables if table.rows]
 
     def _verdicts(self) -> Iterator[tuple[str, str, str]]:
         for one in self.figures:

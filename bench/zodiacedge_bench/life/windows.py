@@ -99,8 +99,9 @@ def windows(size: Size, progress: Callable[[str], None] = lambda _text: None) ->
     for rows in size.windows:
         progress(f"a window of {rows:,} readings")
         yield from _ticks(rows, size.ticks)
-    progress(f"{size.a_second:,} readings a second")
-    yield from _stream(size.a_second, size.seconds)
+    if size.seconds:
+        progress(f"{size.a_second:,} readings a second")
+        yield from _stream(size.a_second, size.seconds)
 
 
 def _readings(first: int, count: int, apart: timedelta) -> pa.Table:

@@ -12,6 +12,7 @@ from zodiacedge_bench.report.tables import (
     cost_table,
     latency_table,
     memory_table,
+    read_table,
     target_table,
     way_table,
 )
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.changes.experiment import ChangeFigure
+    from zodiacedge_bench.measure.costs import Cost
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.harness import Measurement
     from zodiacedge_bench.measure.latency import Latencies
@@ -73,6 +75,7 @@ class Report:
     changes: tuple[ChangeFigure, ...] = ()
     latencies: tuple[Latencies, ...] = ()
     ways: tuple[TableFigure, ...] = ()
+    costs: tuple[Cost, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     not_installed: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -96,6 +99,7 @@ class Report:
             ],
             "latencies": [latency.to_dict() for latency in self.latencies],
             "ways": [way.to_dict() for way in self.ways],
+            "costs": [cost.to_dict() for cost in self.costs],
             "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
@@ -109,6 +113,7 @@ class Report:
             latency_table(self.latencies),
             memory_table(self.memory),
             way_table(self.ways),
+            read_table(self.costs),
             target_table(self.verdicts),
         )
         return [table for table in tables if table.rows]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import NodeRun
     from zodiacedge_bench.changes.experiment import ChangeFigure
+    from zodiacedge_bench.measure.costs import Cost
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.measure.tables import TableFigure
@@ -49,6 +50,22 @@ def memory_table(sizes: Iterable[Memory]) -> TextTable:
         ]
     columns = ("workload", "memory of", "rows", "bytes of rows", "of indexes", "bytes per row")
     return TextTable(columns, tuple(rows))
+
+
+def read_table(costs: Iterable[Cost]) -> TextTable:
+    """Return the jobs and the rows read of questions and changes on Spark."""
+    rows = tuple(
+        (
+            cost.workload,
+            cost.what,
+            str(cost.jobs),
+            f"{cost.rows_read:,}",
+            f"{cost.seconds:.2f}",
+            f"{cost.cpu_seconds:.2f}",
+        )
+        for cost in costs
+    )
+    return TextTable(("workload", "on Spark", "jobs", "rows read", "seconds", "CPU s"), rows)
 
 
 def change_table(figures: Sequence[ChangeFigure]) -> TextTable:

@@ -7,6 +7,7 @@
     loops     transitive closure with data frames: the usual loop, and one tuned by hand
     rounds    recursion in rounds, beside the usual loops, from scratch and under change
     leaf      deleting and inserting a leaf rule, beside materialising again
+    reads     jobs and rows read by proofs and ticks, for the benchmarks of explanations and windows
     growth    LUBM once, twice, four and eight times as large
     events    the profile of a run, from Spark's event log
     targets   targets and verdicts

@@ -370,6 +370,14 @@ class Mentioning(Protocol):
 
 
 @runtime_checkable
+class KnowsSubjects(Protocol):
+    """A state that looks up explicit facts by their first argument; other states are searched whole."""
+
+    def about(self, subjects: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts whose first argument is one of some terms."""
+
+
+@runtime_checkable
 class KnowsWhatIsDue(Protocol):
     """A state that knows when the next moment enters or leaves a window, and which moments facts have."""
 

@@ -175,7 +175,7 @@ class Stream:
         from zodiacedge.engine.spark.streaming.file_stream import FileStream, Landing  # noqa: PLC0415 - as above
 
         landing = Landing(self._folder, pattern, self._checkpoint, self._reading.most_files)
-        FileStream(Jobs(cluster), landing, self._apply).follow(seconds)
+        FileStream(Jobs(cluster), landing, self._apply, self._kb.tick_when_due).follow(seconds)
 
     def _last(self, stream: str) -> int:
         """Return the number of the last applied batch of a stream, -1 if there is none."""

@@ -50,8 +50,6 @@ class Placement:
     """The placements of each relation; the first is its home."""
     heads: frozenset[RelationName]
     """The relations that the node derives; others are joins, or of other owners."""
-    joined: Mapping[RelationName, tuple[int, ...]]
-    """The arguments by which rules join each relation that the node derives with others."""
 
     @classmethod
     def of(cls, rules: Mapping[str, Rule], is_small: Callable[[Atom], bool]) -> Placement | None:
@@ -70,20 +68,7 @@ class Placement:
                 return None
             joins += split
         placed, arguments = search.place(joins)
-        return cls(placed, arguments, heads, _joined(rules, heads))
-
-
-def _joined(rules: Mapping[str, Rule], heads: frozenset[RelationName]) -> dict[RelationName, tuple[int, ...]]:
-    """Return the arguments of relations that are variables of other atoms of a rule."""
-    joined: dict[RelationName, set[int]] = {name: set() for name in heads}
-    for rule in rules.values():
-        for position, conjunct in enumerate(rule.body):
-            if isinstance(conjunct, Atom | Negation) and _name(_atom(conjunct)) in heads:
-                rest = (other for n, other in enumerate(rule.body) if n != position)
-                shared = {v for other in rest for v in variables(other)}
-                args = _atom(conjunct).args
-                joined[_name(_atom(conjunct))].update(n for n, arg in enumerate(args) if arg in shared)
-    return {name: tuple(sorted(arguments)) for name, arguments in joined.items()}
+        return cls(placed, arguments, heads)
 
 
 class _Join(NamedTuple):

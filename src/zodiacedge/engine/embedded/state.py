@@ -218,14 +218,27 @@ class EmbeddedState:
     def mentioning(self, terms: Collection[Term]) -> Iterator[Fact]:
         """Yield the explicit facts that have one of some terms as an argument; an IRI's class is none."""
         store = self.store
-        found = [number for number in map(store.dictionary.find, terms) if number >= 0]
-        # One more, for the number that no term has.
-        wanted = np.zeros(len(store.dictionary) + 1, np.bool_)
-        wanted[found] = True
+        wanted = self._among(terms)
         for relation, table in store.explicit.tables.items():
             for one, rows in by_class(relation, table.rows):
                 whole = wanted[one.member_of] and store.predicate(one) == (RDF_TYPE, 2)
                 yield from store.facts_of(one, rows if whole else rows[wanted[rows].any(axis=1)])
+
+    def about(self, subjects: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts whose first argument is one of some terms."""
+        wanted = self._among(subjects)
+        for relation, table in self.store.explicit.tables.items():
+            for one, rows in by_class(relation, table.rows) if relation.arity else ():
+                yield from self.store.facts_of(one, rows[wanted[rows[:, 0]]])
+
+    def _among(self, terms: Collection[Term]) -> NDArray[np.bool_]:
+        """Return for each id of the dictionary whether it is that of one of some terms."""
+        dictionary = self.store.dictionary
+        found = [number for number in map(dictionary.find, terms) if number >= 0]
+        # One more, for the number that no term has.
+        wanted = np.zeros(len(dictionary) + 1, np.bool_)
+        wanted[found] = True
+        return wanted
 
     def batch(self) -> EmbeddedBatch:
         """Return an empty batch for facts of the next change."""

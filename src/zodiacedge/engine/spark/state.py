@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,15 +20,18 @@ from zodiacedge.engine.spark.lookup.count_distinct import count
 from zodiacedge.engine.spark.lookup.decode import Decoder
 from zodiacedge.engine.spark.lookup.table import Selection, frame_of
 from zodiacedge.engine.spark.maintain.propagate import propagate
+from zodiacedge.engine.spark.maintain.window_delta import EPOCH
 from zodiacedge.engine.spark.query import one_task
+from zodiacedge.engine.spark.query.by_terms import Timed, earliest, facts_about, next_due
 from zodiacedge.engine.spark.query.distributed import DistributedQuery
 from zodiacedge.engine.spark.query.key_lookups import KeyLookups
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
+from zodiacedge.engine.spark.storage.windows import Windows
 from zodiacedge.language.ast import Comparison, Predicate, Query, Variable, atom, body_atoms
 from zodiacedge.language.parser import ground
-from zodiacedge.terms import date_time
+from zodiacedge.terms import date_time, microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -89,7 +93,7 @@ class SparkUncommitted:
 class SparkState(SparkVersion):
     """One version of a knowledge base on Spark."""
 
-    keeps_windows = False
+    keeps_windows = True
 
     def lookups(self, settings: Settings) -> KeyLookups:
         """Return lookups in this version."""
@@ -250,6 +254,10 @@ class SparkState(SparkVersion):
         pieces = (found[start : start + most] for start in range(0, len(found), most))
         return list(chain.from_iterable(lookups.explicit_among(piece) for piece in pieces))
 
+    def about(self, subjects: Collection[Term]) -> Iterator[Fact]:
+        """Yield the explicit facts whose first argument is one of some terms."""
+        return facts_about(self, subjects)
+
     def batch_of_older(self, predicate: Predicate, position: int, moment: datetime) -> SparkBatch:
         """Return the explicit facts of a predicate whose argument, from 1, is an earlier moment."""
         batch = self.batch()
@@ -284,9 +292,23 @@ class SparkState(SparkVersion):
             terms=self.terms,
             names=self.names,
             introduced=self.introduced,
+            windows=Windows(self.windows.clock),
         )
         unchanged = bare.effective_delta(bare.batch(), bare.batch())
         return bare.maintain(rules, graph, unchanged, settings).commit()
+
+    # Time.
+
+    def next_due(self) -> datetime | None:
+        """Return the first time of the clock at which a window changes; None if none will."""
+        micros = next_due(self, self.rules.values())
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
+
+    def earliest(self, predicate: Predicate, position: int, since: datetime) -> datetime | None:
+        """Return the first moment from a time on that explicit facts of a predicate have as an argument."""
+        timed = Timed.of_predicate(predicate, position, lambda term: self.workspace.keys([term])[term])
+        micros = earliest(self, timed, [self.explicit_files], microseconds(since - EPOCH))
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
     def held(self) -> tuple[MemoryUse, ...]:
         """Return nothing: Python and Spark do not tell."""

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from zodiacedge.engine.api import KnowsWhatIsDue, Mentioning, Settings
+from zodiacedge.engine.api import KnowsSubjects, KnowsWhatIsDue, Settings
 from zodiacedge.errors import Diagnostic, counted
 from zodiacedge.io import quarantine_late
 from zodiacedge.language.ast import Atom, Comparison, Fact, Query, Variable
@@ -272,7 +272,7 @@ class _Forgetting:
         for n, batch in enumerate(self._loaded):
             self._drop_of_file(n, batch.without_subjects(old), text)
         state = self._state
-        facts = state.mentioning(old) if isinstance(state, Mentioning) else state.explicit()
+        facts = state.about(old) if isinstance(state, KnowsSubjects) else state.explicit()
         self.go(fact for fact in facts if fact.args and fact.args[0] in old)
 
     def restate(self, name: str) -> set[Fact]:

@@ -340,9 +340,9 @@ class Propagation:
             return None, "bindings were dropped"
         if successor and self._old.graph is None:
             return None, ""
-        shape = (
-            node_rules.windowed if successor is None and policy.strategy in {"choose", "maintain"} else None
-        )
+        # Windows that are given as facts do not say what enters and leaves.
+        counts = successor is None and not self._windows.new.given
+        shape = node_rules.windowed if counts and policy.strategy in {"choose", "maintain"} else None
         small = policy.strategy != "choose"
         if shape and is_counted(shape, before, self._windowed, small=small):
             grown = maintain_windowed(draft, node_rules, before, shape, self._windowed)

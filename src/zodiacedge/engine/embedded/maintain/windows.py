@@ -52,6 +52,8 @@ class Windows:
     clock: int | None = None
     windows: Mapping[int, Window] = field(default_factory=dict)
     seen: int = 0
+    given: bool = False
+    """Whether the relation is given as facts, and not kept here: another engine keeps it."""
 
     def span(self, number: int) -> _Span:
         """Return the span of a window."""
@@ -152,6 +154,8 @@ def next_windows(
     delta: EmbeddedFactDelta,
 ) -> Windows:
     """Return the windows after a change; `graph` is None if it is that of the version before."""
+    if old.given:
+        return old
     windows = old.windows if graph is None else windows_of(store, rules, graph)
     clock = old.clock
     for side, sign in ((delta.deleted, False), (delta.inserted, True)):

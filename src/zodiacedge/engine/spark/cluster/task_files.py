@@ -1,9 +1,10 @@
-"""Files that tasks write: their file systems, and their removal if the task fails."""
+"""Files of tasks: their file systems, removal if their task fails, and how many rows are read of them."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,16 @@ _RECORDED: ContextVar[list[str] | None] = ContextVar("_RECORDED", default=None)
 _JOB: ContextVar[str] = ContextVar("_JOB", default="")
 
 
+@dataclass
+class RowsRead:
+    """How many rows were read of working files."""
+
+    rows: int = 0
+
+
+_READ: ContextVar[RowsRead | None] = ContextVar("_READ", default=None)
+
+
 def located(uri: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a URI, and the path in it."""
     if "://" not in uri:
@@ -32,6 +43,29 @@ def record_file(path: str) -> None:
     recorded = _RECORDED.get()
     if recorded is not None:
         recorded.append(path)
+
+
+@contextmanager
+def rows_read() -> Iterator[RowsRead]:
+    """Count the rows that this thread, and tasks of its jobs, read of working files in a `with` block.
+
+    What Spark reads for plans of DataFrames is not counted.
+    """
+    outer, read = _READ.get(), RowsRead()
+    token = _READ.set(read)
+    try:
+        yield read
+    finally:
+        _READ.reset(token)
+        if outer is not None:
+            outer.rows += read.rows
+
+
+def count_read(rows: int) -> None:
+    """Note that rows of a working file were read."""
+    read = _READ.get()
+    if read is not None:
+        read.rows += rows
 
 
 def job_of_this_task() -> str:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from zodiacedge.engine.spark.cluster.task_files import all_or_nothing, remove_files
+from zodiacedge.engine.spark.cluster.task_files import (
+    all_or_nothing,
+    count_read,
+    remove_files,
+    rows_read,
+)
 from zodiacedge.errors import Diagnostic, LimitReached, ZodiacError
 
 if TYPE_CHECKING:
@@ -31,10 +36,11 @@ _END = object()
 
 
 class TaskResult(NamedTuple, Generic[_Value]):
-    """The value that a task returned, and the working files that it wrote."""
+    """The value that a task returned, the working files that it wrote, and how many rows it read."""
 
     value: _Value
     files: tuple[str, ...]
+    read: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,13 @@ _OUT_OF_MEMORY = TaskFailure(
 def _result(compute: Callable[[], _Value], job: str) -> TaskResult[_Value] | TaskFailure:
     """Compute the result of a task; if that fails, remove the files that it wrote."""
     try:
-        with all_or_nothing(job) as files:
+        with rows_read() as read, all_or_nothing(job) as files:
             value = compute()
     except ZodiacError as problem:
         return TaskFailure(type(problem), tuple(problem.diagnostics))
     except MemoryError:
         return _OUT_OF_MEMORY
-    return TaskResult(value, tuple(files))
+    return TaskResult(value, tuple(files), read.rows)
 
 
 @dataclass(frozen=True)
@@ -118,4 +124,5 @@ def values_of(results: Iterable[TaskResult[_Value] | TaskFailure]) -> list[_Valu
     if failures:
         remove_files(path for result in done for path in result.files)
         raise failures[0].kind(list(failures[0].diagnostics))
+    count_read(sum(result.read for result in done))
     return [result.value for result in done]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from zodiacedge.engine.api import Dropped, NodeRun, Settings
 from zodiacedge.engine.embedded.maintain.strategy import Policy
+from zodiacedge.engine.embedded.maintain.windows import Windows
 from zodiacedge.engine.embedded.state import EmbeddedState
 from zodiacedge.engine.embedded.storage.database import Database
 from zodiacedge.engine.embedded.storage.relation import TYPED as ALL_CLASSES
@@ -271,6 +272,7 @@ class _Task:
             graph=HyperGraph.build(program.old_rules) if program.old_rules else None,
             rows=settings.total,
             seconds=sum(program.seconds.values()),
+            windows=Windows(given=True),
         )
 
     def _new_terms(self) -> DataFile:

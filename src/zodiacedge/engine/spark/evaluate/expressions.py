@@ -23,6 +23,7 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.dataframes import in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation
+from zodiacedge.engine.spark.storage.indexes import write_pieces
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
 from zodiacedge.language.ast import Atom, Rule
 
@@ -90,7 +91,7 @@ class ExpressionTask:
         relation = Relation.of(self.head)
         tables = result.segment.tables.items()
         pieces = [translation.columns(name, table.rows) for name, table in tables if len(table)]
-        file = self.folder.write_pieces(relation, pieces)
+        file = write_pieces(self.folder, relation, pieces)
         return _result(file, translation, self.folder, result.dropped.get(""))
 
 

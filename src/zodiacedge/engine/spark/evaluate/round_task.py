@@ -24,7 +24,6 @@ from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.engine.embedded.storage.row_algebra import distinct
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.registry import Registry
-from zodiacedge.engine.spark.lookup.indexes import INDEXED_AT_ONCE, write_index
 from zodiacedge.engine.spark.partition.shuffle import (
     Block,
     PartitionInput,
@@ -35,6 +34,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Translation, needs_values
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation
+from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
 from zodiacedge.language.ast import Atom, Negation
 from zodiacedge.plan.algebra import RelationVersion
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.engine.spark.evaluate.inputs import Input
-    from zodiacedge.engine.spark.lookup.indexes import Indexes
     from zodiacedge.language.ast import Aggregate, Conjunct
     from zodiacedge.plan.placement import Argument, PlacedRule, Placement, RelationName
     from zodiacedge.terms import Term
@@ -474,20 +473,10 @@ class SegmentTask:
     partitions: int
     arguments: Mapping[Relation, Argument]
     known: tuple[PlacedBlock, ...]
-    index_by: Mapping[Relation, tuple[int, ...]]
-    """The columns by which the rules join each relation."""
 
 
-@dataclass(frozen=True)
-class IndexedFile:
-    """A file, and its indexes by column."""
-
-    file: DataFile
-    indexes: Indexes
-
-
-def write_segment(task: SegmentTask) -> dict[Relation, IndexedFile]:
-    """Write the facts of one partition as files; large ones are indexed, since changes look rows up."""
+def write_segment(task: SegmentTask) -> dict[Relation, DataFile]:
+    """Write the facts of one partition as files."""
     pieces: defaultdict[Relation, list[Columns]] = defaultdict(list)
     for block, partitions in task.known:
         for (_, placed_relation), columns in read_block(block).items():
@@ -501,8 +490,5 @@ def write_segment(task: SegmentTask) -> dict[Relation, IndexedFile]:
     written = {}
     for relation, several in pieces.items():
         columns = [np.concatenate(column) for column in zip(*several, strict=True)]
-        file = task.folder.write_rows(relation, columns)
-        by = task.index_by[relation] if file.rows >= INDEXED_AT_ONCE else ()
-        indexes = {column: write_index(task.folder, columns, column) for column in by}
-        written[relation] = IndexedFile(file, indexes)
+        written[relation] = write_indexed(task.folder, relation, columns)
     return written

@@ -23,7 +23,6 @@ from zodiacedge.engine.spark.evaluate.round_task import (
     write_segment,
 )
 from zodiacedge.engine.spark.evaluate.seminaive import Result
-from zodiacedge.engine.spark.lookup.indexes import indexable
 from zodiacedge.engine.spark.partition.shuffle import ShuffleInput, shuffle_into
 from zodiacedge.engine.spark.storage.files import Relation, SignedFiles
 from zodiacedge.language.ast import Atom, Negation
@@ -206,21 +205,16 @@ class _Rounds:
             placed(name, self._placement.arguments[name][0]): Relation(*name)
             for name in self._placement.heads
         }
-        index_by = {
-            Relation(*name): indexable(Relation(*name), by) for name, by in self._placement.joined.items()
-        }
         folder, arguments = self._program.folder, self._arguments
         tasks = [
-            SegmentTask(folder, homes, number, count, arguments, tuple(partition.known), index_by)
+            SegmentTask(folder, homes, number, count, arguments, tuple(partition.known))
             for number, partition in enumerate(self._partitions)
             if partition.known
         ]
         written = self._workspace.jobs.each(write_segment, tasks, "writing facts", self._yield_point)
         contents: dict[Relation, SignedFiles] = {}
         for files in written:
-            for relation, indexed in files.items():
-                file = self._workspace.adopt(indexed.file)
-                contents[relation] = contents.get(relation, SignedFiles()).then([file])
-                for column, index in indexed.indexes.items():
-                    self._workspace.add_index(file, column, index)
+            for relation, file in files.items():
+                adopted = self._workspace.adopt(file)
+                contents[relation] = contents.get(relation, SignedFiles()).then([adopted])
         return contents

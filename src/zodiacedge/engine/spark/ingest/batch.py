@@ -243,7 +243,9 @@ def write_tables(
         columns = [keys[table.rows[:, n]] for n in range(name.arity)] or [np.zeros(len(table), np.int64)]
         files[relation] = (folder.write_rows(relation, columns),)
     if members:
-        files[TYPED] = (folder.write_pieces(TYPED, members),)
+        files[TYPED] = (
+            folder.write_rows(TYPED, [np.concatenate(column) for column in zip(*members, strict=True)]),
+        )
     terms = TermFiles().with_files(write_terms(folder, columns_of(dictionary, hashing)))
     return BatchFiles(files, terms, names, by_tasks)
 

@@ -23,6 +23,7 @@ from zodiacedge.engine.spark.partition.shuffle import (
 from zodiacedge.engine.spark.storage.compaction import compact, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
+from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, unseen, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Fact
@@ -112,7 +113,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
     idle = 0
 
     def write(relation: Relation, rows: Ids) -> DataFile:
-        return task.folder.write_rows(relation, translation.columns(TableName(*relation), rows))
+        return write_indexed(task.folder, relation, translation.columns(TableName(*relation), rows))
 
     for relation, read in reads.items():
         table = read.explicit.table(translation)

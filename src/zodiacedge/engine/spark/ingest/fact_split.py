@@ -73,8 +73,9 @@ def run(
 
 
 def _earlier(task: _Earlier) -> Keys:
-    filters = [("kind", "==", L.K_MOMENT), ("bits", "<", task.micros)]
-    keys: Keys = read_table(task.file.path, ["id"], filters)["id"].to_numpy()
+    table = read_table(task.file.path, ["id", "kind", "bits"])
+    ids, kinds, bits = (column.to_numpy() for column in table.columns)
+    keys: Keys = ids[(kinds == L.K_MOMENT) & (bits < task.micros)]
     return keys
 
 

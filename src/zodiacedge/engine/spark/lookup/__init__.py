@@ -5,5 +5,4 @@ count_distinct  the number of distinct facts of several owners
 decode          decoding of fingerprints to facts
 table           the facts of a predicate as a DataFrame of the user
 by_key          lookup of rows of large relations by key
-indexes         indexes of large files, so that a lookup reads a few groups of rows
 """

@@ -2,8 +2,8 @@
 
 A lookup gives values for columns. Tasks read the files of all owners and return the matching rows, up to a
 limit. Since each file is filtered on its own, the matching rows keep the signs and the order of the files.
-The first lookup in the files of a large relation reads all of them and indexes them (`indexes`); later ones
-read a few groups of rows, and the driver does that itself.
+A lookup reads a few groups of rows by the indexes that were written with a file (`indexes`), and the driver
+does that itself. Large files of a relation that are without an index are read whole once, and indexed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zodiacedge.engine.spark.lookup.indexes import (
+from zodiacedge.engine.spark.cluster.task_files import count_read
+from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
+from zodiacedge.engine.spark.storage.files import (
+    DataFile,
+    Folder,
+    Relation,
+    SignedFiles,
+    among,
+    groups_where,
+    parquet_file,
+    read_file,
+)
+from zodiacedge.engine.spark.storage.indexes import (
     INDEXED_FILE,
-    INDEXED_FROM,
     MOST_INDEXED,
     Index,
     column_for,
@@ -26,20 +37,12 @@ from zodiacedge.engine.spark.lookup.indexes import (
     opened,
     write_index,
 )
-from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader
-from zodiacedge.engine.spark.storage.files import (
-    DataFile,
-    Folder,
-    Relation,
-    SignedFiles,
-    parquet_file,
-    read_file,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pyarrow.parquet import ParquetFile
 
     from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.storage.workspace import Workspace
@@ -54,6 +57,9 @@ Source = Relation | str
 Wants = dict[tuple[int, ...], set[tuple[int, ...]]]
 """The values to look up, by columns; no column means all rows."""
 
+# Where files of so many rows together are looked into, those without an index are indexed: fewer are read as
+# quickly.
+INDEXED_FROM = 1 << 14
 # A task reads so many row groups of one file, or files with so many rows in total.
 _GROUPS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1 << 21
@@ -112,7 +118,8 @@ class _FileLookup(NamedTuple):
     def indexed(self, folder: Folder, most: int) -> tuple[Columns | None, list[_NewIndex]]:
         """Index the file by all columns of `build`; return the matching rows and the indexes."""
         columns = read_file(self.file, self.width)
-        new = [(self.file.path, column, write_index(folder, columns, column)) for column in self.build]
+        written = {column: write_index(folder, self.file, columns, column) for column in self.build}
+        new = [(self.file.path, column, index) for column, index in written.items() if index]
         found = _chosen(columns, self.wants)
         return found if len(found[0]) <= most else None, new
 
@@ -181,9 +188,11 @@ def matching(
             table = file.read_row_group(number, [names[n] for n in selected])
             return {n: column.to_numpy() for n, column in zip(selected, table.columns, strict=True)}
 
-        for number in range(*(groups or (0, file.num_row_groups))):
+        first, end = groups or (0, file.num_row_groups)
+        for number in sorted(_groups_with(file, wants).intersection(range(first, end))):
             columns = read(number, tested)
             chosen = np.zeros(file.metadata.row_group(number).num_rows, np.bool_)
+            count_read(len(chosen))
             for test in tests:
                 chosen |= test.mask(columns, len(chosen))
             if chosen.any():
@@ -195,6 +204,18 @@ def matching(
     if not pieces:
         return [np.zeros(0, np.int64) for _ in names]
     return [np.concatenate(column) for column in zip(*pieces, strict=True)]
+
+
+def _groups_with(file: ParquetFile, wants: Wants) -> set[int]:
+    """Return the row groups that may have matching rows: those of a class are together."""
+    numbers: set[int] = set()
+    for columns, values in wants.items():
+        here = set(range(file.num_row_groups))
+        for n, column in enumerate(columns):
+            keys = np.unique(np.array([row[n] for row in values], np.int64))
+            here.intersection_update(groups_where(file, f"c{column}", among(keys)))
+        numbers |= here
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -449,7 +470,7 @@ class RowSlice:
         large = sum(file.rows for file, _ in pairs) >= INDEXED_FROM
         for file, wants in pairs:
             indexes = {
-                column: Index(index.path, index.rows, width)
+                column: Index(index.path, file.path, index.rows, width, index.groups)
                 for column, index in self.workspace.indexes_of(file).items()
             }
             plan = id(wants), frozenset(indexes)
@@ -506,10 +527,11 @@ def _narrowed(file: DataFile, wants: Wants) -> Wants:
     return narrowed
 
 
-def _divided(wants: Wants, indexed: Collection[int]) -> dict[int, Wants]:
+def _divided(wants: Wants, indexed: Mapping[int, Index]) -> dict[int, Wants]:
     """Divide values among the indexes in which to look them up; empty if some have no index.
 
-    Of several indexes a row is looked up in that where it shares its key with most others.
+    Of several indexes a row is looked up in that where its share of the rows that are read is the least: it
+    may share its key with others, and keys of a column may have many rows.
     """
     by_index: dict[int, Wants] = {}
     for columns, values in wants.items():
@@ -521,7 +543,7 @@ def _divided(wants: Wants, indexed: Collection[int]) -> dict[int, Wants]:
         sharing = []
         for n in usable:
             _, positions, counts = np.unique(array[:, n], return_inverse=True, return_counts=True)
-            sharing.append(counts[positions])
+            sharing.append(counts[positions] * indexed[columns[n]].filled)
         for row, best in zip(rows, np.argmax(sharing, axis=0).tolist(), strict=True):
             by_index.setdefault(columns[usable[best]], {}).setdefault(columns, set()).add(row)
     return by_index

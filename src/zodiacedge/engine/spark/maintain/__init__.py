@@ -1,6 +1,7 @@
 """Maintenance: scheduling and evaluating one change, and its net change.
 
 affected_nodes  nodes with an atom that matches an inserted or deleted fact
+window_delta    the moments that enter and leave windows as the clock moves
 change_state    the version before a change, and the segments of each node so far
 demand          demand analysis: the rows that maintaining a small change may read
 slice_search    looking up those rows by key, in rounds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.spark.maintain.affected_nodes import changed_relations
 from zodiacedge.engine.spark.storage.embedded_tables import constants
+from zodiacedge.engine.spark.storage.windows import WINDOW_OWNER, WINDOWS
 from zodiacedge.language.printer import format_rule
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from zodiacedge.engine.api import Settings
     from zodiacedge.engine.spark.ingest.batch import SparkFactDelta
     from zodiacedge.engine.spark.storage.files import DataFile, Owners
+    from zodiacedge.engine.spark.storage.terms import TermFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
+    from zodiacedge.engine.spark.storage.windows import Windows
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.graph.hyper_graph import HyperGraph
     from zodiacedge.graph.merge_split import HyperNode
@@ -38,6 +41,10 @@ class ChangeState:
     graph: HyperGraph
     fact_delta: SparkFactDelta
     settings: Settings
+    windows: Windows
+    """The windows after the change."""
+    terms: TermFiles
+    """All terms before rules are evaluated."""
 
     def __post_init__(self) -> None:
         """Start with the old segments of the nodes that are still in the graph."""
@@ -46,7 +53,10 @@ class ChangeState:
         self.explicit_files = self.fact_delta.after
         self.segments = {keys: segment for keys, segment in before.segments.items() if keys in self.nodes}
         deleted = [segment for keys, segment in before.segments.items() if keys not in self.nodes]
-        self.changed_at_first = changed_relations(self.fact_delta.effective_delta, deleted)
+        self.changed_facts = changed_relations(self.fact_delta.effective_delta, deleted)
+        self.changed_at_first = dict(self.changed_facts)
+        if self.windows.content != before.windows.content:
+            self.changed_at_first[WINDOWS] = None
         self.dropped = {key: dropped for key, dropped in before.dropped.items() if key in self.rules}
         self.same_functions = self.settings.registry is before.registry
 
@@ -92,14 +102,15 @@ class ChangeState:
 
     @property
     def owners(self) -> Owners:
-        """The explicit facts after the change and the segments so far, by owner."""
-        return {None: self.explicit_files, **dict(self.segments.items())}
+        """The explicit facts and the windows after the change, and the segments so far, by owner."""
+        facts: Owners = {None: self.explicit_files, **dict(self.segments.items())}
+        return {**facts, WINDOW_OWNER: self.windows.segment}
 
     def outside(self, own: Collection[frozenset[str]]) -> tuple[Owners, Owners]:
         """Return the segments of the owners outside these nodes, before the change and after it."""
         before, after = (
             {owner: segment for owner, segment in owners.items() if owner not in own}
-            for owners in (self.before.owners, self.owners)
+            for owners in (self.before.read_owners, self.owners)
         )
         return before, after
 

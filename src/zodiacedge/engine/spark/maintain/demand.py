@@ -21,6 +21,7 @@ from zodiacedge.engine.spark.lookup.by_key import TooManyError
 from zodiacedge.engine.spark.storage.files import Relation
 from zodiacedge.language.ast import Aggregate, Atom, Negation, Variable, variables
 from zodiacedge.language.safety import analyse
+from zodiacedge.language.windows import is_window
 from zodiacedge.plan.order import expected
 from zodiacedge.plan.variants import readings
 
@@ -444,6 +445,9 @@ class _Node:
             known = sum(binding[slots[v]] is not None for v in conjunct.groups)
             return 1.0 if known == len(conjunct.groups) else float("inf")
         columns, _ = self._bound_columns(conjunct.args, binding, slots)
+        if is_window(conjunct) and 0 not in columns:
+            # What is in a window is looked up by moment.
+            return float("inf")
         return expected(self._analysis.known.size(conjunct), conjunct, columns)
 
     def _want_witnesses(self, atom: Atom, binding: _Binding, slots: _Slots) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from zodiacedge.engine.api import NodeRun, Progress, refuse_errors
@@ -37,12 +38,14 @@ from zodiacedge.engine.spark.maintain.incremental import Inherited, MaintainedNo
 from zodiacedge.engine.spark.maintain.layers import layered
 from zodiacedge.engine.spark.maintain.net_change import SparkNetChange, adopted, net_of, rows_of
 from zodiacedge.engine.spark.maintain.scheduler import ScheduledStep, Scheduler
+from zodiacedge.engine.spark.maintain.window_delta import EPOCH, windows_after, windows_of, with_new_terms
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.embedded_tables import constants
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.engine.spark.storage.terms import TermFiles, entries_of, write_terms
 from zodiacedge.language.ast import body_atoms
+from zodiacedge.terms import date_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -76,7 +79,22 @@ def propagate(
     settings: Settings,
 ) -> tuple[_Version, SparkNetChange]:
     """Return the version after a change, and the net change."""
-    propagation = _Propagation(ChangeState(before, rules, graph, fact_delta, settings))
+    computed: dict[int, Term] = {}
+    read, yield_point = windows_of(rules, graph), settings.yield_point
+    while True:
+        terms = with_new_terms(before, (*read, *computed.values()), fact_delta.terms, yield_point)
+        windows = windows_after(before, read, fact_delta, terms, yield_point)
+        state = ChangeState(before, rules, graph, fact_delta, settings, windows, terms)
+        after, net = _propagated(before, state)
+        fresh = windows.fresh(after.terms.parts)
+        if fresh.keys() <= computed.keys():
+            return after, net
+        # Rules have computed moments that are in windows: again, with them.
+        computed |= {key: date_time(EPOCH + timedelta(microseconds=micros)) for key, micros in fresh.items()}
+
+
+def _propagated(before: _Version, state: ChangeState) -> tuple[_Version, SparkNetChange]:
+    propagation = _Propagation(state)
     with before.workspace.jobs.telling(propagation.tell_stage, propagation.tell_tasks):
         propagation.run()
         return propagation.result(before)
@@ -92,11 +110,11 @@ class _Propagation:
         self.settings = state.settings
         self.runs: list[NodeRun] = []
         self.net: Net | None = None
-        self.terms = state.fact_delta.terms
+        self.terms = state.terms
         self.names = {**state.before.names, **state.fact_delta.names}
-        self.introduced = set(state.before.introduced)
+        self.introduced = {*state.before.introduced, *state.windows.windows}
         self.meter = Meter(state.settings.limits)
-        self.changed: Wanted = dict(state.changed_at_first)
+        self.changed: Wanted = dict(state.changed_facts)
         self.counted: Mapping[Relation, Mapping[int, int]] = {}
         self.seconds = dict(state.before.seconds)
         self._progress = Progress(0, len(state.graph.nodes), (), 0, 0)
@@ -143,6 +161,7 @@ class _Propagation:
             rules=state.rules,
             seconds={keys: seconds for keys, seconds in self.seconds.items() if keys in state.nodes},
             counted=self.counted,
+            windows=replace(state.windows, seen=frozenset(file.path for file in self.terms.parts)),
         )
         explicit, changed, keys, net = state.fact_delta.effective_delta, self.changed, state.keys, self.net
         if net is not None:
@@ -169,7 +188,7 @@ class _Propagation:
         self._want_net(wanted, rules, state.keys)
         return all(
             rows_of(wanted, owners) <= _NET_AT_ONCE
-            for owners in (state.before.owners.values(), state.owners.values())
+            for owners in (state.before.read_owners.values(), state.owners.values())
         )
 
     def _delta(self, nodes: Sequence[HyperNode]) -> Wanted:
@@ -264,7 +283,7 @@ class _Propagation:
     def _want_net(self, wanted: Wanted, rules: Iterable[Rule], keys: Mapping[Term, int]) -> None:
         """Add the relations that the net change may be of."""
         heads = wanted_by((rule.head for rule in rules), keys)
-        for relation, classes in (*self.state.changed_at_first.items(), *heads.items()):
+        for relation, classes in (*self.state.changed_facts.items(), *heads.items()):
             want(wanted, relation, classes)
 
     def _take_segments(self, step: ScheduledStep, result: RegionResult) -> None:

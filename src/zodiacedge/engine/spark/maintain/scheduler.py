@@ -62,7 +62,7 @@ class Scheduler:
         """Return the step for the first of the waiting nodes, given in topological order."""
         options, before = self.state.workspace.options, self.state.before
         # One task maintains nodes from the old version.
-        estimates = self._estimates(before.owners.values())
+        estimates = self._estimates(before.read_owners.values())
         fitting = rows = 0
         for node in nodes[:1] if options.strategy in {"partitioned", "rounds"} else nodes:
             estimates.add(self._rules(node), self.state.segments.get(frozenset(node.rules)))
@@ -122,7 +122,7 @@ class Scheduler:
             atom for node in rules for rule in node.values() for atom in (rule.head, *body_atoms(rule.body))
         ]
         relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
-        before, after = state.before.owners, state.owners
+        before, after = state.before.read_owners, state.owners
         again = sum(state.before.seconds.get(frozenset(node), inf) for node in rules)
         patience = max(_LEAST_PATIENCE, again * _PATIENCE)
         yield_point = state.settings.yield_point
@@ -138,7 +138,7 @@ class Scheduler:
         return known and self.state.is_exact(node) and node.id not in self._not_sliced
 
     def _estimates(self, before: Iterable[Segment] = ()) -> Estimates:
-        return Estimates(self.state.explicit_files, self.state.segments, self.state.keys, before)
+        return Estimates(self.state.owners.values(), self.state.keys, before)
 
     def _rules(self, node: HyperNode) -> list[Rule]:
         return list(self.state.rules_of(node).values())
@@ -154,14 +154,13 @@ class Estimates:
 
     def __init__(
         self,
-        explicit: Segment,
-        segments: Mapping[frozenset[str], Segment],
+        after: Iterable[Segment],
         keys: Mapping[Term, int],
         before: Iterable[Segment] = (),
     ) -> None:
         """Count the rows of all owners; of two versions, the larger count."""
         self._keys = keys
-        self._existing = _counted((explicit, *segments.values())) | _counted(before)
+        self._existing = _counted(after) | _counted(before)
         self._expected: Counter[_Source] = Counter()
         self._expected_of_any_class = 0
         self._read: set[_Source] = set()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from zodiacedge.engine.embedded.persistence.adapter import EmbeddedPersistence
 from zodiacedge.engine.persistence import BadPartitionError, PartitionFiles, PartitionKey
 from zodiacedge.engine.spark.ingest.batch import BatchFiles, class_predicate
+from zodiacedge.engine.spark.maintain.window_delta import filled
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.persistence import files
 from zodiacedge.engine.spark.persistence.files import Holder, HolderRows, Loaded, Loading, ReadableRows
@@ -72,7 +73,7 @@ class SparkPersistence:
         segments = {keys: _segment(keys, info.rules, contents.pop(keys, {})) for keys in _owners(info)}
         if contents:
             raise KeyError(next(holder for own in contents.values() for holder in own).relation.name)
-        return SparkState(
+        state = SparkState(
             workspace,
             segments.pop(_EXPLICIT),
             segments,
@@ -82,6 +83,8 @@ class SparkPersistence:
             registry=info.registry,
             rules=dict(info.rules),
         )
+        windows, terms = filled(state, info.graph)
+        return replace(state, windows=windows, terms=terms, introduced=frozenset(windows.windows))
 
     def add_partition(self, batch: SparkBatch, key: PartitionKey, table: pa.Table) -> None:
         """Add the facts of a partition to a batch."""

@@ -2,11 +2,15 @@
 
 scratch_owner    owners of scratch folders, and removal of those of killed processes
 files            data files, signed files, segments, the scratch folder
+indexes          indexes of files, so that a look-up reads a few groups of rows
+moments          the moments among terms in their order
+term_index       the terms of a file by fingerprint, so that a few are read alone
 terms            fingerprints of terms, and the files that decode them
 workspace        resources shared by all versions: jobs, scratch folder, options
 bin_packing      inputs of different sizes packed into tasks
 dataframes       conversion of relations from files to DataFrames, and back
 embedded_tables  conversion of files to tables of the embedded engine, inside a task
 compaction       merging of small files
+windows          the moments that are in windows around the clock
 version          the data of one version
 """

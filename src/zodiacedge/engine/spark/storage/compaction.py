@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from zodiacedge.engine.spark.storage.dataframes import Frames
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles, read_file
+from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
     layers = [(plus, read_file(file, task.relation.width)) for plus, file in task.layers]
     rows, counts = consolidated(*signed_rows(layers))
     minus, plus = (
-        task.folder.write_rows(task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
+        write_indexed(task.folder, task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
         for sign in (-1, 1)
     )
     return minus, plus

@@ -30,6 +30,7 @@ from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.spark.cluster.task_files import (
     LOCAL,
     REMOVAL_ERRORS,
+    count_read,
     job_of_this_task,
     located,
     record_file,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 
 _ROW_GROUP = 1 << 17
+_READ_AT_ONCE = 1 << 18
+# At most so many values are looked up by a filter.
+_FEW = 256
 
 
 class Relation(NamedTuple):
@@ -88,6 +92,12 @@ class DataFile:
     path: str
     rows: int
     classes: Mapping[int, int] = field(default_factory=dict)
+    indexes: Mapping[int, DataFile] = field(default_factory=dict, repr=False)
+    """The indexes that were written with it, by column (`indexes`, `moments`)."""
+    groups: int = 0
+    """Of an index, how many of its groups have rows."""
+    span: tuple[int, int] | None = None
+    """Of terms with moments among them, the first and the last moment in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -223,22 +233,22 @@ class Folder(NamedTuple):
         record_file(path)
         return path
 
-    def write(self, table: pa.Table, kind: str) -> str:
-        """Write a table into a new file; return its path."""
+    def write(self, table: pa.Table, kind: str, together: int = _ROW_GROUP) -> str:
+        """Write a table into a new file, so many rows together; return its path."""
         path = self.new_file(kind, ".parquet")
         system, inner_path = located(path)
         pq.write_table(
             table,
             inner_path,
             filesystem=system,
-            row_group_size=_ROW_GROUP,
+            row_group_size=together,
             compression="zstd",
             # Most fingerprints of a column differ: building a dictionary would dominate the write.
             use_dictionary=False,
         )
         return path
 
-    def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
+    def write_rows(self, relation: Relation, columns: Sequence[Keys], together: int = _ROW_GROUP) -> DataFile:
         """Write rows of a relation, given as columns; class members are sorted by class."""
         rows = len(columns[0])
         if not rows:
@@ -249,13 +259,7 @@ class Folder(NamedTuple):
             columns = [column[order] for column in columns]
             names, counts = np.unique(columns[1], return_counts=True)
             classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        return DataFile(self.write(table_of(columns), "rows"), rows, classes)
-
-    def write_pieces(self, relation: Relation, pieces: Sequence[Sequence[Keys]]) -> DataFile:
-        """Write rows of a relation, given in pieces of columns."""
-        if not pieces:
-            return DataFile("", 0)
-        return self.write_rows(relation, [np.concatenate(column) for column in zip(*pieces, strict=True)])
+        return DataFile(self.write(table_of(columns), "rows", together), rows, classes)
 
 
 class ScratchFolder:
@@ -311,35 +315,87 @@ def parquet_file(path: str) -> Iterator[pq.ParquetFile]:
 def read_file(file: DataFile, width: int, classes: frozenset[int] | None = None) -> list[Keys]:
     """Read the columns of a file; for `rdf:type`, only the rows of given classes."""
     names = [f"c{n}" for n in range(width)]
-    filters = None
-    if classes is not None:
-        if not classes & file.classes.keys():
+    if classes is None or classes.issuperset(file.classes):
+        table = read_table(file.path, names)
+    else:
+        wanted = np.array(sorted(classes.intersection(file.classes)), np.int64)
+        if not len(wanted):
             return [np.zeros(0, np.int64) for _ in names]
-        if len(classes & file.classes.keys()) < len(file.classes):
-            filters = [("c1", "in", sorted(classes))]
-    table = read_table(file.path, names, filters)
+        table = read_among(file.path, "c1", wanted, names)
     return [column.to_numpy() for column in table.columns]
 
 
-def read_table(path: str, columns: Sequence[str] | None = None, filters: object = None) -> pa.Table:
+def read_table(path: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a working file."""
-    if filters is None:
-        with parquet_file(path) as file:
-            return file.read(columns)
+    with parquet_file(path) as file:
+        count_read(file.metadata.num_rows)
+        return file.read(columns)
+
+
+def read_among(path: str, column: str, keys: Keys, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read the rows of a working file that have one of some sorted numbers in a column."""
+    may = among(keys)
+    if len(keys) <= _FEW:
+        return _filtered(path, column, may, [(column, "in", keys.tolist())], columns)
+    with parquet_file(path) as file:
+        pieces = [file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)]
+        # Small row groups are read together, large ones one by one: the driver may read the file.
+        largest = max((file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)), default=1)
+        groups, together = list(groups_where(file, column, may)), max(1, _READ_AT_ONCE // max(largest, 1))
+        for numbers in (groups[at : at + together] for at in range(0, len(groups), together)):
+            chosen = np.isin(file.read_row_groups(numbers, [column]).column(0).to_numpy(), keys)
+            count_read(len(chosen))
+            if chosen.any():
+                pieces.append(file.read_row_groups(numbers, columns).filter(pa.array(chosen)))
+    return pa.concat_tables(pieces)
+
+
+def read_between(path: str, column: str, first: int, last: int) -> pa.Table:
+    """Read the rows of a working file whose number in a column is in a range, both ends included."""
+
+    def may(least: int, greatest: int) -> bool:
+        return least <= last and greatest >= first
+
+    return _filtered(path, column, may, [(column, ">=", first), (column, "<=", last)])
+
+
+def _filtered(
+    path: str,
+    column: str,
+    may: Callable[[int, int], bool],
+    filters: list[tuple[str, str, object]],
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """Read the rows that pass filters; row groups that have none by their statistics are not read."""
+    with parquet_file(path) as file:
+        count_read(sum(file.metadata.row_group(n).num_rows for n in groups_where(file, column, may)))
     system, inner_path = located(path)
     return pq.read_table(inner_path, columns=columns, filters=filters, filesystem=system)
 
 
-def read_groups(path: str) -> Iterator[pa.Table]:
-    """Yield the row groups of a file."""
-    with parquet_file(path) as file:
-        for number in range(file.num_row_groups):
-            yield file.read_row_group(number)
+def among(keys: Keys) -> Callable[[int, int], bool]:
+    """Return a test whether one of some sorted numbers is in a range, both ends included."""
+
+    def test(least: int, greatest: int) -> bool:
+        at = np.searchsorted(keys, least)
+        return bool(at < len(keys) and keys[at] <= greatest)
+
+    return test
+
+
+def groups_where(file: pq.ParquetFile, column: str, may: Callable[[int, int], bool]) -> Iterator[int]:
+    """Yield the numbers of the row groups whose least and greatest number of a column pass a test."""
+    position = file.schema_arrow.get_field_index(column)
+    for number in range(file.num_row_groups):
+        statistics = file.metadata.row_group(number).column(position).statistics
+        if statistics is None or not statistics.has_min_max or may(statistics.min, statistics.max):
+            yield number
 
 
 def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file in batches of `rows`."""
     with parquet_file(path) as file:
+        count_read(file.metadata.num_rows)
         yield from file.iter_batches(rows)
 
 

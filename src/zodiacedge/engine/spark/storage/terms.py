@@ -18,7 +18,9 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS, fingerprints
-from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_groups, read_table
+from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_among, read_between, read_table
+from zodiacedge.engine.spark.storage.moments import write_moments
+from zodiacedge.engine.spark.storage.term_index import look_up, serves, write_term_index
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_term
 
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
-# At most so many terms are looked up by a filter; more are looked up by reading the file.
+# At most so many new terms are compared with the known ones in one task.
 FEW = 256
+# So many terms are together in a file: a look-up of one reads all of these.
+_TOGETHER = 1 << 12
 
 
 class Hashing(NamedTuple):
@@ -165,7 +169,10 @@ def write_terms(folder: Folder, table: pa.Table) -> DataFile:
     """Write distinct terms, sorted by fingerprint."""
     if not len(table):
         return DataFile("", 0)
-    return DataFile(folder.write(table.sort_by("id"), "terms"), len(table))
+    table = table.sort_by("id")
+    path = folder.write(table, "terms", _TOGETHER)
+    moments, span = write_moments(folder, table)
+    return DataFile(path, len(table), indexes={**write_term_index(folder, table), **moments}, span=span)
 
 
 def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = None) -> pa.Table:
@@ -225,13 +232,13 @@ def collision(first: Term, second: Term) -> EvaluationProblem:
 
 
 def _entries(file: DataFile, keys: Keys | None, within: FingerprintRange | None) -> pa.Table:
-    # A file is sorted: the filter skips row groups outside the range.
-    bounds = None if within is None else [("id", ">=", within.first), ("id", "<=", within.last)]
-    if keys is None:
-        return read_table(file.path, filters=bounds).cast(SCHEMA)
-    if len(keys) <= FEW:
-        return read_table(file.path, filters=[("id", "in", keys.tolist())]).cast(SCHEMA)
-    # The file may be large, and the driver may read it: one row group at a time.
-    pieces = read_groups(file.path) if within is None else [read_table(file.path, filters=bounds)]
-    matching = [piece.filter(pa.array(np.isin(piece["id"].to_numpy(), keys))) for piece in pieces]
-    return pa.concat_tables(matching).cast(SCHEMA)
+    # A file is sorted by fingerprint, so row groups without those that are looked for are not read.
+    if keys is not None:
+        wanted = np.unique(keys)
+        if within is not None:
+            wanted = wanted[(wanted >= within.first) & (wanted <= within.last)]
+        if serves(file, len(wanted)):
+            return look_up(file, wanted, SCHEMA)
+        return read_among(file.path, "id", wanted).cast(SCHEMA)
+    table = read_table(file.path) if within is None else read_between(file.path, "id", *within)
+    return table.cast(SCHEMA)

@@ -10,6 +10,7 @@ import numpy as np
 from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.files import Owners, Relation, Segment
 from zodiacedge.engine.spark.storage.terms import TermFiles
+from zodiacedge.engine.spark.storage.windows import WINDOW_OWNER, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,11 +42,17 @@ class SparkVersion:
     """Seconds of the last evaluation of a node from scratch, where known."""
     counted: Mapping[Relation, Mapping[int, int]] = field(default_factory=dict)
     """The number of distinct derived rows of a relation, by class or under 0, where a task counted them."""
+    windows: Windows = field(default_factory=Windows)
 
     @property
     def owners(self) -> Owners:
         """The explicit facts and the segments, by owner."""
         return {None: self.explicit_files, **dict(self.segments.items())}
+
+    @property
+    def read_owners(self) -> Owners:
+        """All owners that rules read: those of the facts, and the rows of windows."""
+        return {**self.owners, WINDOW_OWNER: self.windows.segment}
 
     def named(self, keys: Iterable[int]) -> Mapping[int, Term]:
         """Return the names of classes."""

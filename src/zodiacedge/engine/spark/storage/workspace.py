@@ -142,6 +142,8 @@ class Workspace:
 
     def adopt(self, file: DataFile) -> DataFile:
         """Take over a file that a task wrote: it is removed when its `DataFile` is garbage-collected."""
+        for column, index in file.indexes.items():
+            self.add_index(file, column, index)
         return self.scratch.adopt(file)
 
     def indexes_of(self, file: DataFile) -> Mapping[int, DataFile]:

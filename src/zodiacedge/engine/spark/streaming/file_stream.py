@@ -8,6 +8,7 @@ same files. The consumer reads the files.
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,18 @@ class _StoppedError(Exception):
 class FileStream:
     """A stream that delivers batches of files in order, until it is stopped or has no more."""
 
-    def __init__(self, jobs: Jobs, landing: Landing, consume: Callable[[FileBatch], None]) -> None:
-        """Take the consumer of batches; the stream is not started yet."""
+    def __init__(
+        self,
+        jobs: Jobs,
+        landing: Landing,
+        consume: Callable[[FileBatch], None],
+        idle: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Take the consumer of batches, and that of pauses; the stream is not started yet."""
         self._jobs = jobs
         self._landing = landing
         self._consume = consume
+        self._idle = idle
         self._consuming = threading.Lock()
         self._stopped = False
         self._problem: BaseException | None = None
@@ -67,13 +75,24 @@ class FileStream:
             query = self._start(seconds)
             threading.Thread(target=self._wait, args=(query,), daemon=True).start()
             try:
+                pause = time.monotonic()
                 while not self._ended.wait(_POLL_SECONDS):
-                    pass
+                    if seconds is not None and time.monotonic() >= pause + seconds:
+                        self._rest()
+                        pause = time.monotonic()
             except BaseException:
                 self._stop(query)
                 raise
         if self._problem is not None:
             raise self._problem
+
+    def _rest(self) -> None:
+        """Call the consumer of pauses, unless a batch is under way."""
+        if self._consuming.acquire(blocking=False):
+            try:
+                self._idle()
+            finally:
+                self._consuming.release()
 
     def _start(self, seconds: float | None) -> StreamingQuery:
         landing, session = self._landing, self._jobs.session
