@@ -137,7 +137,7 @@ late:  late(Y) :- link(X, Y), not Node(X) .
 def test_no_lookup_of_a_proof_reads_a_large_file_whole(
     make_engine: Callable[[Options], SparkEngine], tmp_path: Path, *, kept: bool
 ) -> None:
-    options = Options(gather_rows=1000)
+    options = Options()
     numbers = np.arange(LARGE)
     link = pa.table({"a": numbers, "b": (numbers * 7 + 1) % LARGE})
     columns = zip("abcde", (1, 11, 7, 13, 17), strict=True)
