@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zodiacedge.engine.api import Progress, materialised
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS
 from zodiacedge.engine.spark.cluster.jobs import Jobs
+from zodiacedge.engine.spark.cluster.runner import refuse_stopped
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.terms import Hashing
@@ -63,6 +64,7 @@ class SparkEngine:
         options = options or Options()
         if session is not None:
             _refuse_no_session(session, master, options)
+            refuse_stopped(session)
         cluster = cluster or Cluster(master, options.settings, options.ship, session)
         cluster.refuse_another()
         if not scratch and not cluster.is_here:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from zodiacedge.engine.api import RanJob
-from zodiacedge.engine.spark.cluster.runner import JobName, Runner, runner_for
+from zodiacedge.engine.spark.cluster.runner import JobName, Runner, refuse_stopped, runner_for
 from zodiacedge.engine.spark.cluster.session import Cluster
 from zodiacedge.engine.spark.cluster.task_result import ROWS, BatchTask, decoded, values_of
 from zodiacedge.engine.yield_point import ALONE, YieldPoint
@@ -216,6 +216,7 @@ class Jobs:
         watch: Callable[[int], None] | None = None,
     ) -> _Result:
         """Run an action on the tag of its job."""
+        refuse_stopped(self.session)
         listeners = tuple(self._listeners or self._fallback_listeners)
         for listener in listeners:
             listener.begins(why)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from zodiacedge.errors import Diagnostic, UsageProblem
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
@@ -60,6 +62,15 @@ class Runner(Protocol):
 def is_connect(session: SparkSession) -> bool:
     """Whether a session is a client of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def refuse_stopped(session: SparkSession) -> None:
+    """Raise if a session was stopped: none of its jobs can run."""
+    # PySpark has no public name for it on a classic session.
+    stopped = session.client.is_closed if is_connect(session) else session.sparkContext._jsc is None  # noqa: SLF001
+    if stopped:
+        hint = "start one, and open the knowledge base with it: ze.open(…, spark=session)"
+        raise UsageProblem(Diagnostic("U035", "the Spark session is stopped", hint))
 
 
 def runner_for(session: SparkSession, *, ours: bool) -> Runner:
