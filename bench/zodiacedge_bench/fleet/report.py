@@ -61,9 +61,13 @@ class FleetReport:
             (
                 "on the sockets, with HTTP, news and two statuses, bytes",
                 f"{large.wire_bytes:,}",
-                _verdict(large.wire_bytes, MOST_WIRE),
+                "",
             ),
-            ("the same, of the upgrade that cost most", f"{large.most_wire_bytes:,}", ""),
+            (
+                "the same, of the upgrade that cost most",
+                f"{large.most_wire_bytes:,}",
+                _verdict(large.most_wire_bytes, MOST_WIRE),
+            ),
             ("in force, CPU ms", f"{1e3 * large.install_cpu_seconds:.1f}", ""),
             ("the same change by hand, CPU ms", f"{1e3 * large.change_cpu_seconds:.1f}", ""),
             ("more than by hand, CPU ms", f"{1e3 * more:.1f}", _verdict(more, MOST_SECONDS)),
