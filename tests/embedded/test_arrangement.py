@@ -42,7 +42,9 @@ def test_an_arrangement_is_a_sorted_multiset(seed: int) -> None:
             there = sorted({entry[2] for entry in model if entry[:2] == (group, key)})
             assert keys[n] == key
             assert sorted(arrangement.ids_at(group, key)) == there
-            assert tied[n] or [ids[n]] == there
+            # An id that was cancelled out may be that of another term by now.
+            assert ids[n] in there
+            assert tied[n] == (len(there) > 1)
 
 
 def test_entries_that_cancel_each_other_out_take_no_room() -> None:

@@ -182,3 +182,23 @@ def test_a_readings_term_may_be_freed_and_taken_again(counted: list[bool]) -> No
     assert kb.verify(against="reference").ok
     assert {row[1] for row in kb.query("last(S, L)")} <= set(range(3900, 4010))
     assert counted.count(True) > 500
+
+
+def test_a_computed_moment_enters_a_window_at_a_later_tick(counted: list[bool]) -> None:
+    kb = ze.open()
+    with kb.change() as c:
+        c.add_rules(
+            "later(X, U) :- start(X, T), U := T + 1 min ."
+            " due(X) :- later(X, U), U > now - 2 min, U <= now ."
+            " many(N) :- AGGREGATE(later(X, U), U > now - 2 min, U <= now) WITH COUNT(X) AS N ."
+        )
+        c.tick(_START)
+    for wave, seconds in enumerate((-100, -100, -30)):
+        with kb.change() as c:
+            moment = _START + timedelta(seconds=seconds)
+            c.add_facts([("start", iri(f"w{wave}n{n}"), moment) for n in range(20)])
+    assert list(kb.query("many(N)")) == [(40,)]
+    kb.tick(_START + timedelta(seconds=60))
+    assert list(kb.query("many(N)")) == [(60,)]
+    assert kb.verify(against="reference").ok
+    assert any(counted)

@@ -81,7 +81,7 @@ class WindowedRows:
 
     def count(self, relation: Relation, term: Term) -> int:
         """Estimate the rows that a change moves into a window and out of it."""
-        entering, leaving = self._move.known(self._number(term))
+        entering, leaving = self._move.of(self._number(term))
         return self._draft.changed.count(relation) + len(entering) + len(leaving)
 
     def moved(self, node_rules: NodeRules, relation: Relation, column: int, term: Term) -> tuple[Ids, Ids]:
@@ -112,7 +112,7 @@ class WindowedRows:
         deleted, inserted = self.split(relation) if changed else (none, none)
         before, after = self._move.old.span(number), self._move.new.span(number)
         was, is_in = self._within(deleted[:, column], before), self._within(inserted[:, column], after)
-        entering, leaving = self._move.known(number)
+        entering, leaving = self._move.of(number)
         # Of the rows that stay, those whose moment leaves or enters; of the deleted ones it does not matter.
         stays = was & self._within(deleted[:, column], after)
         out = self._looked_up(node_rules, relation, column, leaving)

@@ -139,10 +139,10 @@ class WindowMove:
     inserted: Ids
     deleted: Ids
     moments: Mapping[int, tuple[Ids, Ids]]
-    """By window: the moments known to the old version that enter it, and those that leave it."""
+    """By window: the moments that enter it, and those that leave it."""
 
-    def known(self, number: int) -> tuple[Ids, Ids]:
-        """Return the moments known to the old version that enter a window, and those that leave it."""
+    def of(self, number: int) -> tuple[Ids, Ids]:
+        """Return the moments that enter a window, and those that leave it."""
         return self.moments.get(number, (_NONE, _NONE))
 
 
@@ -198,9 +198,13 @@ def move_windows(old: Windows, new: Windows, store: Database) -> WindowMove:
     fresh, micros = moments.since(old.seen) if windows else (_NONE, _NONE)
     for number in windows:
         before, after = old.span(number), new.span(number)
-        entering, leaving = moved[number] = between(_without(after, before)), between(_without(before, after))
+        entering, leaving = between(_without(after, before)), between(_without(before, after))
+        # Facts of the old version have some: rules computed them, and they were in no window then.
         come = fresh[(after[0] < micros) & (micros <= after[1])]
-        inserted += [_rows(ids, number) for ids in (entering, come) if len(ids)]
+        if len(come):
+            entering = np.concatenate((entering, come))
+        moved[number] = entering, leaving
+        inserted += [_rows(ids, number) for ids in (entering,) if len(ids)]
         deleted += [_rows(ids, number) for ids in (leaving,) if len(ids)]
     return WindowMove(old, new, _together(inserted), _together(deleted), moved)
 

@@ -140,6 +140,7 @@ class Arrangement:
         """Return the key and the id of the entry that has a rank, from 1, in its group.
 
         The flag says whether entries with other ids have the same key; then the id is that of any of them.
+        Entries that cancel each other out count for nothing: their ids may be those of other terms by now.
         """
         found, tied = np.empty((len(groups), 2), np.int64), np.zeros(len(groups), np.int8)
         if len(groups):
@@ -154,7 +155,11 @@ class Arrangement:
                 MEMORY.address(tied),
                 MEMORY.address(state),
             )
-        return found[:, 0], found[:, 1].astype(np.int32), tied != 0
+        keys, ids, several = found[:, 0], found[:, 1].astype(np.int32), tied != 0
+        for n in np.flatnonzero(several).tolist():
+            those = self.ids_at(int(groups[n]), int(keys[n]))
+            ids[n], several[n] = those[0], len(those) > 1
+        return keys, ids, several
 
     def ids_at(self, group: int, key: int) -> list[int]:
         """Return the ids of a group's entries that have a key."""
