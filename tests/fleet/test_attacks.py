@@ -47,6 +47,19 @@ def test_without_an_attack_the_device_takes_what_is_assigned(world: World) -> No
     assert client.newest("other") is None
 
 
+def test_a_publication_that_was_killed_before_its_timestamp_is_shown_by_the_next_renewal(
+    world: World,
+) -> None:
+    file = world.folder / "repository/metadata/timestamp.json"
+    before = file.read_bytes()
+    world.publish(3)
+    file.write_bytes(before)
+    assert 3 not in world.repository.published()["diagnosis"]
+    assert world.repository.renew(online(world), only_if_needed=True)
+    assert 3 in world.repository.published()["diagnosis"]
+    assert not world.repository.renew(online(world), only_if_needed=True)
+
+
 def test_arbitrary_rules_in_a_blob_are_refused(world: World) -> None:
     (name,) = (p.name for p in (world.folder / "repository/targets/packs/diagnosis").glob("*.2.zpack"))
     genuine = world.bytes_of(f"targets/packs/diagnosis/{name}")

@@ -101,6 +101,15 @@ def test_blobs_have_ranges(farm: Farm, pool: urllib3.PoolManager) -> None:
     url = farm.base + blob.relative_to(farm.repository.path).as_posix()
     part = pool.request("GET", url, headers={"Range": "bytes=10-19"})
     assert (part.status, part.data) == (206, blob.read_bytes()[10:20])
+    several = pool.request("GET", url, headers={"Range": "bytes=0-1,4-5"})
+    assert (several.status, blob.read_bytes()[4:6] in several.data) == (206, True)
+    other = pool.request("GET", url, headers={"Range": "bytes=0-1", "If-Range": '"another"'})
+    assert (other.status, other.data) == (200, blob.read_bytes())
+
+
+@pytest.mark.parametrize("path", ["targets/packs", f"targets/{'x' * 300}", "metadata/nothing.json"])
+def test_what_is_no_file_is_not_found(farm: Farm, pool: urllib3.PoolManager, path: str) -> None:
+    assert pool.request("GET", farm.base + path).status == 404
 
 
 def test_metadata_is_compressed_for_those_who_take_it(farm: Farm, pool: urllib3.PoolManager) -> None:

@@ -82,6 +82,18 @@ def test_a_pack_that_is_allowed_comes_from_a_neighbour_and_goes(
     assert device.agent.memory.own == {}
 
 
+def test_a_pack_that_was_installed_by_hand_stays_although_it_was_to_be_brought(
+    farm: Farm, alone: Callable[..., Device]
+) -> None:
+    device = alone()
+    # So it is when an agent is killed before the pack arrives.
+    device.agent.memory.own["diagnosis"] = 1
+    device.kb.install(farm.repository.pack("diagnosis", 1))
+    state(device, HOT, remove=True)
+    device.until(lambda: device.agent.memory.own == {})
+    assert device.packs()
+
+
 def test_a_pack_that_is_not_allowed_does_not_come(neighbour: str, alone: Callable[..., Device]) -> None:
     device = alone(neighbour, allow=("other",))
     device.settle("F003")

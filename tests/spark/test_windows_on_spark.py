@@ -16,6 +16,7 @@ from strategies.timed import random_timed_changes
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.cluster.task_files import rows_read
+from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.vocabulary import NOW_RELATION
@@ -127,6 +128,21 @@ def test_spark_knows_when_to_tick(make_engine: Callable[[Options], SparkEngine])
     assert found.explicit == expected.explicit
     assert ticks > 12
     assert not found.query("?- resultTime(X, T) .").rows
+
+
+def test_facts_about_many_subjects_are_found_once_by_few_jobs(
+    make_engine: Callable[[Options], SparkEngine],
+) -> None:
+    engine = make_engine(Options(driver_rows=50))
+    kb = KnowledgeBase(engine, Settings())
+    subjects = [ze.iri(f"s{n}") for n in range(120)]
+    with kb.change() as c:
+        c.add_facts([("stated", subject, n) for n, subject in enumerate(subjects)])
+    before = engine.jobs.count()
+    assert isinstance(kb.state, SparkState)
+    about = list(kb.state.about(subjects))
+    assert len(about) == len(set(about)) == 120
+    assert engine.jobs.count() - before < 12
 
 
 def shown(facts: Iterable[Fact]) -> frozenset[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,15 @@ def test_what_was_compressed_comes_back_in_small_parts(size: int) -> None:
     assert max(map(len, parts)) <= 1 << 16
     assert gzip.decompress(packed) == data
     assert packed == gzipped(data)
+
+
+def test_a_large_chunk_is_read_in_slices() -> None:
+    data = Random(1).randbytes(300_000)
+    packed = gzipped(data)
+    assert len(packed) > 4 << 16
+    assert b"".join(expanded([packed])) == data
+    with pytest.raises(ValueError, match="more behind the end"):
+        list(expanded([packed + b"x" * (1 << 16)]))
 
 
 def test_who_stops_reading_expands_no_more() -> None:

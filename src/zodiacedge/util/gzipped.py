@@ -22,8 +22,8 @@ def gzipped(data: bytes) -> bytes:
 def expanded(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Expand compressed bytes, 64 KiB at a time at most; raise ValueError if they are not what gzip wrote."""
     stream = zlib.decompressobj(_GZIP_WINDOW)
-    for chunk in chunks:
-        rest = chunk
+    for piece in _slices(chunks):
+        rest = piece
         while rest:
             try:
                 part = stream.decompress(rest, _PART)
@@ -36,6 +36,13 @@ def expanded(chunks: Iterable[bytes]) -> Iterator[bytes]:
                 raise ValueError("there is more behind the end of the compressed data")
     if not stream.eof:
         raise ValueError("the compressed data ends too early")
+
+
+def _slices(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield small slices: zlib copies what it has not read for each part that it gives."""
+    for chunk in chunks:
+        for first in range(0, len(chunk), _PART):
+            yield chunk[first : first + _PART]
 
 
 def expanded_within(data: bytes, most: int) -> bytes:

@@ -282,7 +282,9 @@ class Agent:
             if failed:
                 failed, self._next_try = False, 0.0
                 self._woken.set()
-            if version not in {heard, self._version}:
+            # A version that was heard and not taken, because a copy of the metadata was older, is asked for
+            # again with each answer.
+            if version != self._version:
                 heard = version
                 self._news.set()
                 self._woken.set()

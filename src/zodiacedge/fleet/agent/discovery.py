@@ -11,7 +11,7 @@ import ipaddress
 import threading
 from typing import TYPE_CHECKING
 
-from zeroconf import ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf
+from zeroconf import Error, ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf
 
 from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.fleet.agent.published import OWN
@@ -46,12 +46,17 @@ class Discovery:
             ) from error
         if port is not None:
             instance, server = f"{name}.{_KIND}", f"{name}.local."
-            # Where another device has announced the name, a number is put behind it: nobody takes the place
-            # of another that is there.
-            self._network.register_service(
-                ServiceInfo(_KIND, instance, port, addresses=[host.packed], server=server),
-                allow_name_change=True,
-            )
+            # Where another device has announced the name, a number is put behind it.
+            try:
+                self._network.register_service(
+                    ServiceInfo(_KIND, instance, port, addresses=[host.packed], server=server),
+                    allow_name_change=True,
+                )
+            except Error as error:
+                self._network.close()
+                note = "leave --discover out, or give the device a name of at most 63 letters"
+                message = f"{name} cannot be announced in the network: {error}"
+                raise FleetProblem(Diagnostic("F010", message, note)) from error
         self._browser = ServiceBrowser(self._network, _KIND, handlers=[self._changed])
 
     def close(self) -> None:
@@ -85,4 +90,5 @@ class Discovery:
                 self._found.pop(name, None)
             elif name != self._name and (name in self._found or len(self._found) < _MOST):
                 host = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
-                self._found[name] = f"http://{host}:{info.port}/"
+                # The first address stays until it is taken back: a name does not go over to somebody else.
+                self._found.setdefault(name, f"http://{host}:{info.port}/")

@@ -79,6 +79,7 @@ class HubLink:
                 headers={**FEW_HEADERS, **(headers or {})},
                 timeout=timeout,
                 preload_content=False,
+                decode_content=False,
             )
             try:
                 data = response.read(_MOST)

@@ -149,7 +149,9 @@ class NeighbourFollower:
 
 def _ask(pool: urllib3.PoolManager, neighbour: Neighbour, mark: str) -> tuple[str, set[Fact]]:
     """Wait for facts that differ from those of a mark; raise what is wrong with the answer."""
-    response = pool.request("GET", f"{neighbour.url}published?after={mark}", preload_content=False)
+    response = pool.request(
+        "GET", f"{neighbour.url}published?after={mark}", preload_content=False, decode_content=False
+    )
     try:
         data = response.read(_MOST_BYTES + 1)
     finally:

@@ -79,7 +79,8 @@ class OwnPolicy:
             self._memory.save()
         kept = own.keys() & self._allowed & self._memory.needed.keys()
         for name in sorted(own.keys() - kept):
-            if self._activation.installed(name) is not None:
+            # What was installed by hand, though it is noted here, stays.
+            if name in self._memory.managed and self._activation.installed(name) is not None:
                 self._activation.drop(name)
             else:
                 del own[name]

@@ -288,12 +288,13 @@ class Repository:
         return {f"{role}.json": MetaFile(self.metadata.version(role)) for role in roles}
 
     def _is_due(self) -> bool:
-        """Return whether roles are newer than the snapshot, or the timestamp is past half of its time."""
+        """Return whether one of the three is older than what it lists, or past half of its time."""
         timestamp = self.metadata.newest(Timestamp.type, Timestamp)
         snapshot = self.metadata.newest(Snapshot.type, Snapshot)
         half = {role: LIFETIMES[role] / 2 for role in (Timestamp.type, Snapshot.type)}
         return (
             snapshot.meta != self._current()
+            or timestamp.snapshot_meta.version != snapshot.version
             or timestamp.expires - now() < half[Timestamp.type]
             or snapshot.expires - now() < half[Snapshot.type]
         )

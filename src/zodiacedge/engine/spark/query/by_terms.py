@@ -39,11 +39,12 @@ def facts_about(version: SparkVersion, subjects: Collection[Term]) -> Iterator[F
     waiting = [keys[first : first + _SUBJECTS] for first in range(0, len(keys), _SUBJECTS)]
     decoder = Decoder(version.workspace, version.terms)
     explicit = version.explicit_files
-    slice_ = RowSlice(
-        version.workspace, ALONE, lambda s: [explicit.content(_relation(s))], _width, whole=False
-    )
     while waiting:
         some = waiting.pop()
+        # What the driver holds is bounded for each batch.
+        slice_ = RowSlice(
+            version.workspace, ALONE, lambda s: [explicit.content(_relation(s))], _width, whole=False
+        )
         try:
             slice_.fetch({relation: {(0,): {(key,) for key in some}} for relation in relations})
         except TooManyError:
