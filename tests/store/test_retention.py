@@ -140,6 +140,30 @@ def test_the_last_version_stays_however_few_bytes_are_allowed(tmp_path: Path) ->
         assert len(kb.facts()) == 1
 
 
+def test_a_rollback_to_a_version_that_was_removed_is_refused(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb:
+        for number in range(3):
+            change(kb, number)
+            if number != 1:
+                kb.flush()
+        kb.retain(timedelta(0))
+        kb.store.forget_old_versions()
+        for version in range(kb.version):
+            with pytest.raises(StoreProblem, match="D008"):
+                kb.rollback(version)
+        assert kb.verify().ok
+
+
+def test_a_vacuum_of_a_time_leaves_the_bound_of_bytes_aside(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb:
+        for number in range(3):
+            change(kb, number)
+            kb.flush()
+        kb.retain(timedelta(days=7), most_bytes=1)
+        assert kb.vacuum(timedelta(days=30), dry_run=True).files == 0
+        assert kb.vacuum(dry_run=True).files > 0
+
+
 def test_old_versions_go_when_a_store_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s"
     with monkeypatch.context() as past, open_kb(path, create=True) as kb:

@@ -321,8 +321,7 @@ class DurableStore:
 
     def prefixes_at(self, version: int) -> dict[str, str]:
         """Return the prefixes of a version: those of the last commit up to it, and of the records since."""
-        commits = (commit for commit in self._table.commits() if commit.snapshot.version <= version)
-        snapshot = next(commit.snapshot for commit in commits)
+        snapshot = self._commit_before(version).snapshot
         prefixes = dict(snapshot.prefixes)
         scan = record_format.Scan(version=snapshot.version)
         for record in self._records(snapshot.version, version, scan)[0]:
@@ -331,13 +330,20 @@ class DurableStore:
 
     def packs_at(self, version: int) -> Packs:
         """Return the packs of a version: those of the last commit up to it, and the changes since."""
-        commits = (commit for commit in self._table.commits() if commit.snapshot.version <= version)
-        commit = next(commits)
+        commit = self._commit_before(version)
         packs = packs_in(self.location, commit.snapshot)
         scan = record_format.Scan(version=commit.snapshot.version)
         for record in self._records(commit.snapshot.version, version, scan)[0]:
             packs = packs.changed(read_entry(record).packs)
         return packs
+
+    def _commit_before(self, version: int) -> Commit:
+        """Return the last commit up to a version; raise if it was removed."""
+        for commit in self._table.commits():
+            if commit.snapshot.version <= version:
+                return commit
+        # The log may still have the changes since.
+        raise self._missing_version(version)
 
     def records(self, after: int, upto: int) -> list[Record]:
         """Return the records of the versions after `after` up to `upto`."""
@@ -591,9 +597,9 @@ class DurableStore:
         return unused_files(self.location, self._table, self.keeps).report
 
     def vacuum(self, kept: timedelta | None = None, *, dry: bool = False) -> VacuumReport:
-        """Remove the files that no version of the retention time needs; a dry run counts them."""
+        """Remove the files that no version of a time, or what is kept, needs; a dry run counts them."""
         self._required_writer()
-        keeps = self.keeps if kept is None else self.keeps._replace(time=kept)
+        keeps = self.keeps if kept is None else retention.Kept(kept)
         unused = unused_files(self.location, self._table, keeps)
         if dry:
             return unused.report

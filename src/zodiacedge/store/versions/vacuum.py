@@ -76,15 +76,26 @@ def unused_files(location: Location, table: FactTable, keeps: Kept) -> UnusedFil
         if (clock.moment(remaining[-1]) if clock else _moment(remaining[-1])) <= since:
             break
         remaining.append(commit)
-    unused = _unused(location, table, files, remaining, clock)
-    whole = sum(file.bytes for file in files.values())
-    # In a shared location, no file is removed before it is a day old.
-    while keeps.most_bytes is not None and not clock and len(remaining) > 1:
-        if whole - unused.report.bytes <= keeps.most_bytes:
-            break
-        remaining.pop()
-        unused = _unused(location, table, files, remaining, clock)
-    return unused
+
+    def unused(commits: int) -> UnusedFiles:
+        return _unused(location, table, files, remaining[:commits], clock)
+
+    found = unused(len(remaining))
+    if keeps.most_bytes is None or clock:
+        # In a shared location, no file is removed before it is a day old.
+        return found
+    least = sum(file.bytes for file in files.values()) - keeps.most_bytes
+    if found.report.bytes >= least:
+        return found
+    # The fewer commits remain, the more is removed; the last remains in any case.
+    few, many = 1, len(remaining) - 1
+    while few < many:
+        middle = (few + many + 1) // 2
+        if unused(middle).report.bytes >= least:
+            few = middle
+        else:
+            many = middle - 1
+    return unused(few)
 
 
 def _unused(
