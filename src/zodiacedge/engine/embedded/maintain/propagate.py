@@ -492,13 +492,12 @@ class _Watch:
     def passed(self, position: int, node_rules: NodeRules, facts: int) -> None:
         """Report a node that was evaluated with others, and the number of its facts."""
         self.position, self.node_rules, self.rounds = position, node_rules, 1
-        if self.settings.progress:
-            self._report(0, 0)
+        self._report(0, 0)
+        self.settings.yield_point.yield_to_waiters()
         span = next(iter(node_rules.rules.values())).span
         self.before += facts
         self.meter.count(self.before, 1, node_rules.labels[0], span)
-        if self.settings.progress:
-            self._report(1, 0)
+        self._report(1, 0)
 
     def finish(self, total: int) -> None:
         """Compare the number of all facts with its limit: nodes may have lost facts that others gained."""
