@@ -59,6 +59,9 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _NOTE = "`now` stands in comparisons of a moment with now plus or minus a length: T > now - 10 min, T <= now"
 
 
+_EARLIEST, _LATEST = -(1 << 62), 1 << 62
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Moments from `low` to `high`, in microseconds from the clock; None is without an end."""
@@ -80,6 +83,12 @@ class Window:
             if self.high is None or greatest < (self.high, self.high_is_in):
                 window = replace(window, high=bound, high_is_in=operator != "<")
         return window
+
+    def span(self, clock: int) -> tuple[int, int]:
+        """Return the microseconds after which, and up to which, moments are in the window."""
+        low = _EARLIEST if self.low is None else clock + self.low - self.low_is_in
+        high = _LATEST if self.high is None else clock + self.high - (not self.high_is_in)
+        return low, max(low, high)
 
     @property
     def term(self) -> Literal:

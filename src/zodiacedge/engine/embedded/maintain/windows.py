@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 NOW = Relation(NOW_RELATION, 2)
 _ANY_WINDOW = Atom(WINDOW_RELATION, (Variable("moment"), Variable("window")))
-_EARLIEST, _LATEST = -(1 << 62), 1 << 62
 _Span = tuple[int, int]  # after, up to: microseconds
 _EMPTY: _Span = (0, 0)
 _NONE: Ids = np.zeros(0, np.int32)
@@ -58,11 +57,7 @@ class Windows:
     def span(self, number: int) -> _Span:
         """Return the span of a window."""
         window = self.windows.get(number)
-        if window is None or self.clock is None:
-            return _EMPTY
-        low = _EARLIEST if window.low is None else self.clock + window.low - window.low_is_in
-        high = _LATEST if window.high is None else self.clock + window.high - (not window.high_is_in)
-        return low, max(low, high)
+        return _EMPTY if window is None or self.clock is None else window.span(self.clock)
 
     def next_due(self, store: Database) -> int | None:
         """Return the first time of the clock, in microseconds, at which a window changes.

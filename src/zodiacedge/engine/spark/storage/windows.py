@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 WINDOWS = Relation(WINDOW_RELATION, 2)
 WINDOW_OWNER = frozenset({WINDOW_RELATION})
 """The owner of the rows, beside the explicit facts and the nodes."""
-_EARLIEST, _LATEST = -(1 << 62), 1 << 62
 _Span = tuple[int, int]  # after, up to: microseconds
 _EMPTY: _Span = (0, 0)
 _KeyedSpan = tuple[_Span, int]  # with the fingerprint of a window
@@ -55,11 +54,7 @@ class Windows:
     def span(self, term: Literal) -> _Span:
         """Return the span of a window."""
         window = self.windows.get(term)
-        if window is None or self.clock is None:
-            return _EMPTY
-        low = _EARLIEST if window.low is None else self.clock + window.low - window.low_is_in
-        high = _LATEST if window.high is None else self.clock + window.high - (not window.high_is_in)
-        return low, max(low, high)
+        return _EMPTY if window is None or self.clock is None else window.span(self.clock)
 
     def fresh(self, files: Iterable[DataFile]) -> dict[int, int]:
         """Return the moments in windows that the rows do not take account of: microseconds by fingerprint."""
