@@ -93,25 +93,33 @@ def evaluate_change(
     """
     declared = note.prefixes if note else {}
     prefixes = {**current.prefixes, **declared}
-    change = replace(change, warnings=(*change.warnings, *_redefined(declared, current.declared)))
-    settings = replace(settings, warn=_abbreviating(settings.warn, prefixes))
+    redefined = tuple(_redefined(declared, current.declared))
+    if redefined:
+        change = replace(change, warnings=(*change.warnings, *redefined))
+    if settings.warn:
+        settings = replace(settings, warn=_abbreviating(settings.warn, prefixes))
     try:
-        evaluated = _evaluated(current, change, host, settings, note)
+        return _evaluated(current, change, host, settings, _Note(note, prefixes))
     except ZodiacError as problem:
         problem.diagnostics = tuple(abbreviated(finding, prefixes) for finding in problem.diagnostics)
         raise
-    return evaluated._replace(report=replace(evaluated.report, prefixes=prefixes))
+
+
+class _Note(NamedTuple):
+    # What the log keeps, None in a dry run; and the prefixes of the report.
+    kept: ChangeNote | None
+    prefixes: Mapping[str, str]
 
 
 def _evaluated(
-    current: CurrentVersion, change: Change, host: Host, settings: Settings, note: ChangeNote | None
+    current: CurrentVersion, change: Change, host: Host, settings: Settings, note: _Note
 ) -> EvaluatedChange:
     before = current.state
-    purpose = "dry run" if note is None else f"change {current.version + 1}"
-    if note and note.message:
-        purpose += f" ({note.message})"
     if not _may_run_jobs(type(before)) or not isinstance(before, RunsJobs):
         return _maintained(current, change, host, settings, note)
+    purpose = "dry run" if note.kept is None else f"change {current.version + 1}"
+    if note.kept and note.kept.message:
+        purpose += f" ({note.kept.message})"
     with before.watched_jobs(purpose) as jobs:
         evaluated = _maintained(current, change, host, settings, note)
     return evaluated._replace(report=replace(evaluated.report, jobs=tuple(jobs)))
@@ -124,8 +132,9 @@ def _may_run_jobs(kind: type[State]) -> bool:
 
 
 def _maintained(
-    current: CurrentVersion, change: Change, host: Host, settings: Settings, note: ChangeNote | None
+    current: CurrentVersion, change: Change, host: Host, settings: Settings, given: _Note
 ) -> EvaluatedChange:
+    note, prefixes = given
     start = time.perf_counter()
     version, program, before = current.version, current.program, current.state
     change = ticked(change, current.now)
@@ -157,7 +166,7 @@ def _maintained(
             fact_delta.holds,
         ),
     )
-    warnings = tuple(sorted(audible(found, change.add_rules), key=text_order))
+    warnings = tuple(sorted(audible(found, change.add_rules), key=text_order)) if found else ()
     if settings.warn and warnings:
         # The evaluation may be what a warning is about: it may never end.
         settings.warn(warnings)
@@ -179,9 +188,10 @@ def _maintained(
         {_label(delta.program.rules[key]): d for key, d in uncommitted.dropped.items()},
         warnings,
         time.perf_counter() - start,
+        prefixes,
         dry_run=note is None,
         known=partial(_predicates_of, delta.program),
-        packs=moves(program.packs, delta.program.packs),
+        packs=moves(program.packs, delta.program.packs) if delta.packs else {},
         packs_delta=delta.packs,
     )
     if kept and note:

@@ -213,8 +213,8 @@ def _has_only_facts(change: Change) -> bool:
     """Return whether a change concerns no rule, and no time of a predicate."""
     if change.add_rules or change.remove_rules or change.sync_rules or change.packs:
         return False
-    facts = (*change.add_facts, *change.remove_facts)
-    return all(fact.relation not in {TIME_RELATION, KEEP_RELATION} for fact in facts)
+    names = {fact.relation for facts in (change.add_facts, change.remove_facts) for fact in facts}
+    return names.isdisjoint((TIME_RELATION, KEEP_RELATION))
 
 
 def _changed(

@@ -152,6 +152,7 @@ class KnowledgeBase:
         self._retention: tuple[State, Retention] | None = None
         self._due: tuple[State, datetime | None] | None = None
         self._explained: tuple[State, Settings, Explainer] | None = None
+        self._changing: tuple[Settings, Settings, Host] | None = None
 
     def __enter__(self) -> Self:
         """Return the knowledge base; the end of the block closes it."""
@@ -368,7 +369,9 @@ class KnowledgeBase:
     ) -> _Commit:
         """Evaluate a change and bring it into force; subscribers are not called yet."""
         with self._locked_state():
-            note = replace(note, prefixes=self._new_prefixes(note.prefixes))
+            new_prefixes = self._new_prefixes(note.prefixes)
+            if len(new_prefixes) != len(note.prefixes):
+                note = replace(note, prefixes=new_prefixes)
             program, fact_delta, uncommitted, report, now, kept = self._evaluated(change, note)
             if not report.committed:
                 if committed:
@@ -566,8 +569,16 @@ class KnowledgeBase:
         current = CurrentVersion(
             version, self._program, self._state, self._prefixes, self._declared, now, kept
         )
-        settings = replace(self._settings, yield_point=self._engine_lock)
-        return evaluate_change(current, change, self._host(), settings, note)
+        if self._changing is None or self._changing[0] is not self._settings:
+            # Every change would make the same settings and host.
+            registry = self._settings.registry
+            self._changing = (
+                self._settings,
+                replace(self._settings, yield_point=self._engine_lock),
+                Host(tuple(registry.functions), tuple(registry.folds)),
+            )
+        _, settings, host = self._changing
+        return evaluate_change(current, change, host, settings, note)
 
     @contextmanager
     def _locked_state(self) -> Iterator[State]:

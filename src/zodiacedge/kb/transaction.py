@@ -352,7 +352,7 @@ class Transaction:
             # Terms as they are: a Python value may have lost its datatype.
             facts = facts.to_arrow() if columns else facts.rows
         rows: Any = facts
-        if io.is_spark_frame(facts) or io.is_table(facts):
+        if not isinstance(facts, list | tuple) and (io.is_spark_frame(facts) or io.is_table(facts)):
             if not name:
                 raise io.no_relation(facts)
             self._table(facts, name, columns, batches)

@@ -235,6 +235,10 @@ class EmbeddedBatch:
         """Return the facts, without duplicates."""
         segment = Segment()
         for relation, arrays in self._rows.items():
+            if len(arrays) == 1 and len(arrays[0]) == 1:
+                # The usual case of a small change.
+                segment.tables[relation] = Table.of(arrays[0])
+                continue
             table = segment.table(relation)
             table.reserve(sum(map(len, arrays)))
             for rows in arrays:
@@ -266,12 +270,12 @@ class EmbeddedFactDelta:
                 deleted[relation] = inserted.filter(rows, present=False)
         return {relation: rows for relation, rows in deleted.items() if len(rows)}
 
-    @property
+    @cached_property
     def added(self) -> int:
         """The number of facts inserted."""
         return sum(map(len, self.inserted.values()))
 
-    @property
+    @cached_property
     def removed(self) -> int:
         """The number of facts deleted."""
         return sum(map(len, self.deleted.values()))

@@ -184,6 +184,11 @@ class Assembly:
         """Reset the counts of errors."""
         self._arrays[L.F_ERRORS][:] = 0
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether a binding of the first rule was without a value."""
+        return bool(self._arrays[L.F_ERRORS].item(0))
+
     def errors(self, rule: int) -> tuple[int, dict[Variable, int]]:
         """Return the number of bindings of a rule without a value, and the first of them."""
         size = 1 + self._most_registers

@@ -154,7 +154,7 @@ class AssembledQuery:
         if reason != L.DONE:
             resume(assembly, frame, draft.registry, draft.watch, budget, reason)
         draft.derivations += frame.state.item(L.M_DERIVED)
-        draft.errors = draft.errors or assembly.errors(0)[0] > 0
+        draft.errors = draft.errors or assembly.has_errors
         return self.target.rows.copy()
 
 
@@ -203,9 +203,12 @@ def prepare_delta(draft: Draft, query: DeltaQuery, delta: tuple[int, int], own: 
 
 
 def _are_near(now: tuple[int, ...], then: tuple[int, ...]) -> bool:
-    return len(now) == len(then) and all(
-        b <= _OUTGROWN * (a + _OUTGROWN) and a <= _OUTGROWN * (b + _OUTGROWN)
-        for a, b in zip(now, then, strict=True)
+    return now == then or (
+        len(now) == len(then)
+        and all(
+            b <= _OUTGROWN * (a + _OUTGROWN) and a <= _OUTGROWN * (b + _OUTGROWN)
+            for a, b in zip(now, then, strict=True)
+        )
     )
 
 
@@ -228,7 +231,7 @@ def _evaluate_once(
     target, assembly, frame = _assembled(draft, query, reads, steps)
     execute(assembly, frame, draft.registry, draft.watch, draft.clock.left())
     draft.derivations += frame.state.item(L.M_DERIVED)
-    draft.errors = draft.errors or assembly.errors(0)[0] > 0
+    draft.errors = draft.errors or assembly.has_errors
     return target.rows
 
 

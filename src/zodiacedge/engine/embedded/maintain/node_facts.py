@@ -119,11 +119,19 @@ class NodeFacts:
 
     def held(self, delta: Delta) -> Delta:
         """Return the facts of a set that the segment holds in the next version."""
-        return select(delta, lambda relation, rows: self.draft.held(relation, rows, self.own))
+        return self._select(delta, held=True)
 
     def lacking(self, delta: Delta) -> Delta:
         """Return the facts of a set that the segment does not hold in the next version."""
-        return select(delta, lambda relation, rows: ~self.draft.held(relation, rows, self.own))
+        return self._select(delta, held=False)
+
+    def _select(self, delta: Delta, *, held: bool) -> Delta:
+        selected: Delta = {}
+        for relation, rows in delta.items():
+            those = self.draft.held_rows(relation, rows, self.own, held=held)
+            if len(those):
+                selected[relation] = those
+        return selected
 
     def delete(self, delta: Delta) -> None:
         """Delete facts that the segment holds."""

@@ -46,6 +46,13 @@ class Occurrence(NamedTuple):
     negated: bool
 
 
+class Readers(NamedTuple):
+    """The rules of a node that read a relation: their keys, and whether one of them joins its rows."""
+
+    keys: frozenset[str]
+    join: bool
+
+
 class NodeRules:
     """The rules of a node, and the delta queries that changes evaluate on them."""
 
@@ -61,6 +68,8 @@ class NodeRules:
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
         self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         self._delta_queries: dict[QueryName, DeltaQuery] = {}
+        self._planned: set[object] = set()
+        self._readers: dict[Relation, Readers] = {}
         self._columns: dict[tuple[object, ...], tuple[int, ...] | None] = {}
         self._occurrences: dict[Relation, tuple[Occurrence, ...]] = {}
         self._relations: dict[Atom, tuple[Relation, ...] | None] = {}
@@ -79,6 +88,7 @@ class NodeRules:
             # A query depends on its rule alone, unless it returns the own atoms too.
             if key in shared and (kind != _INSTANCES or self.own_positions[key] == parent.own_positions[key]):
                 self._delta_queries[name] = query
+                self._planned.add(key)
 
     @cached_property
     def _head_patterns(self) -> frozenset[Pattern]:
@@ -196,6 +206,15 @@ class NodeRules:
             self._occurrences[relation] = occurrences
         return occurrences
 
+    def readers_of(self, store: Database, relation: Relation) -> Readers:
+        """Return the rules that read a relation."""
+        readers = self._readers.get(relation)
+        if readers is None:
+            keys = frozenset(occurrence.key for occurrence in self.occurrences(store, relation))
+            joins = any(len(self.rules[key].body) > 1 for key in keys)
+            readers = self._readers[relation] = Readers(keys, joins)
+        return readers
+
     def programs(self) -> Iterator[AssembledQuery]:
         """Yield the programs that are kept for later changes."""
         for query in self._delta_queries.values():
@@ -204,6 +223,7 @@ class NodeRules:
     def forget_classes(self) -> None:
         """Drop what is known of classes by their ids, which may become ids of other classes."""
         self._occurrences.clear()
+        self._readers.clear()
 
     def _all_occurrences(self) -> Iterator[tuple[Occurrence, Atom]]:
         for key, rule in self.rules.items():
@@ -219,14 +239,14 @@ class NodeRules:
 
     def unplanned(self, keys: Iterable[str]) -> int:
         """Count the keys of rules for which no delta query was made."""
-        planned = {name[1] for name in self._delta_queries}
-        return sum(key not in planned for key in keys)
+        return len(set(keys) - self._planned)
 
     def delta_query(self, name: QueryName, make: Callable[[], DeltaQuery]) -> DeltaQuery:
         """Return a delta query by its name; make it if it is missing."""
         query = self._delta_queries.get(name)
         if query is None:
             query = self._delta_queries[name] = make()
+            self._planned.add(name[1])
         return query
 
     def heads_at(self, key: str, position: int) -> DeltaQuery:

@@ -20,11 +20,12 @@ from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.language.ast import Atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
     from zodiacedge.engine.embedded.storage.relation import Relation
     from zodiacedge.engine.embedded.storage.segment import Segment
+    from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.embedded.versions.draft import Draft
     from zodiacedge.language.ast import Rule
 
@@ -230,42 +231,58 @@ def _work(
     count: Callable[[Relation], int],
 ) -> _Work:
     """Estimate the work of maintaining a node, by the number of changed rows of each relation."""
-    changed = unready = 0
-    shares: dict[str, float] = {}
-    own = {id(table) for table in before.tables.values()}
-    for relation in node_rules.read_of(draft.store, draft.changed):
-        rows = count(relation)
-        bases = draft.bases_of((relation,))
-        changed += rows
+    counts = {relation: count(relation) for relation in node_rules.read_of(draft.store, draft.changed)}
+    changed = sum(counts.values())
+    unready = 0
+    keys: set[str] = set()
+    for relation in counts:
+        readers = node_rules.readers_of(draft.store, relation)
+        keys |= readers.keys
         # Rows are looked up in the tables that the node reads, and joined with them.
-        occurrences = node_rules.occurrences(draft.store, relation)
-        joined = any(len(node_rules.rules[occurrence.key].body) > 1 for occurrence in occurrences)
-        for table in bases:
-            if id(table) in own and is_closure(node_rules):
-                # The segment of a closure is not searched: it is counted below.
-                continue
-            unready += ((not table.has_hash_set) + (joined and not table.has_indexes)) * len(table)
-        share = min(rows / max(sum(len(table) for table in bases if id(table) not in own), 1), 1.0)
-        for occurrence in occurrences:
-            shares[occurrence.key] = max(share, shares.get(occurrence.key, 0.0))
+        for table in draft.bases_of((relation,)):
+            missing = (not table.has_hash_set) + (readers.join and not table.has_indexes)
+            # The segment of a closure is not searched: it is counted below.
+            if missing and not (is_closure(node_rules) and _is_own(table, before)):
+                unready += missing * len(table)
     # In tables that it only fills they are looked up.
     if changed:
-        unready += sum(len(table) for table in before.tables.values() if not table.has_hash_set)
+        for table in before.tables.values():
+            if not table.has_hash_set:
+                unready += len(table)
+    # In a recursive node a change may reach all rules.
+    unplanned = node_rules.unplanned(node_rules.rules if node_rules.recursive else keys) + len(in_full)
+    if changed <= FEW and not in_full:
+        # With few changed rows the node is maintained whatever they concern.
+        return _Work(changed, 0.0, 0.0, unready, unplanned)
     # Most heads of an added rule are facts of the node already.
     added = {id(rule) for rule in node_rules.rules.values()}
     inserted = sum(_derived(draft, rule) for rule in in_full if id(rule) in added)
     facts: float = sum(_derived(draft, rule) for rule in in_full if id(rule) not in added)
     if changed > FEW:
-        # With few changed rows the node is maintained whatever they concern.
-        for key, share in shares.items():
+        for key, share in _shares(draft, node_rules, before, counts).items():
             most = _derived(draft, node_rules.rules[key]) if len(node_rules.rules) > 1 else len(before)
             facts += share * min(most, len(before))
     per_fact = _SECONDS_PER_OWN_FACT if node_rules.recursive else _SECONDS_PER_FACT
     per_fact += (before.multiplicity - 1) * _SECONDS_PER_DERIVATION
     cost = facts * per_fact + inserted * _SECONDS_PER_FACT
-    # In a recursive node a change may reach all rules.
-    unplanned = node_rules.unplanned(node_rules.rules if node_rules.recursive else shares) + len(in_full)
     return _Work(changed, facts + inserted, cost, unready, unplanned)
+
+
+def _shares(
+    draft: Draft, node_rules: NodeRules, before: Segment, counts: Mapping[Relation, int]
+) -> Mapping[str, float]:
+    """Return the largest share of an input that changed, for each rule that reads changed rows."""
+    shares: dict[str, float] = {}
+    for relation, rows in counts.items():
+        outside = sum(len(table) for table in draft.bases_of((relation,)) if not _is_own(table, before))
+        share = min(rows / max(outside, 1), 1.0)
+        for key in node_rules.readers_of(draft.store, relation).keys:
+            shares[key] = max(share, shares.get(key, 0.0))
+    return shares
+
+
+def _is_own(table: Table, segment: Segment) -> bool:
+    return any(table is own for own in segment.tables.values())
 
 
 def _net(draft: Draft, relation: Relation, own: Segment) -> int:

@@ -194,13 +194,13 @@ class Draft(ReadView):
         """Record the rows of a segment's overlays as changed; return by how many facts the segment grows."""
         grown = 0
         for relation, overlay in self.gains(segment)[0].items():
-            grown += overlay.grown
-            plus, minus = overlay.plus.rows, overlay.minus.rows
-            # No row is in both.
-            both = len(plus) and len(minus)
-            self.changed.record(
-                relation, np.concatenate((plus, minus)) if both else plus if len(plus) else minus
-            )
+            plus, minus = len(overlay.plus), len(overlay.minus)
+            grown += plus - minus
+            if plus and minus:
+                # No row is in both.
+                self.changed.record(relation, np.concatenate((overlay.plus.rows, overlay.minus.rows)))
+            elif plus or minus:
+                self.changed.record(relation, (overlay.plus if plus else overlay.minus).rows)
         return grown
 
     def net(self) -> tuple[Net, dict[Relation, TableDifference]]:
@@ -286,8 +286,11 @@ class Draft(ReadView):
 
     def segment_change(self, segment: Segment) -> SegmentChange:
         """Count the facts that a segment gains and loses so far."""
-        overlays = self.gains(segment)[0].values()
-        return SegmentChange(sum(len(o.plus) for o in overlays), sum(len(o.minus) for o in overlays))
+        gained = lost = 0
+        for overlay in self.gains(segment)[0].values():
+            gained += len(overlay.plus)
+            lost += len(overlay.minus)
+        return SegmentChange(gained, lost)
 
     def grown(self, segment: Segment) -> int:
         """Return by how many facts a segment grows or shrinks so far."""

@@ -116,7 +116,10 @@ class ReadView:
 
         The same tables are always returned in the same order.
         """
-        return tuple(table for relation in relations for table in self._bases(relation, old=old))
+        bases: tuple[Table, ...] = ()
+        for relation in relations:
+            bases += self._bases(relation, old=old)
+        return bases
 
     def _bases(self, relation: Relation, *, old: bool) -> tuple[Table, ...]:
         is_old = old or relation not in self._owners
@@ -125,7 +128,7 @@ class ReadView:
         if bases is None:
             owners = self.store.owners(relation) if is_old else self._owners[relation]
             tables = (segment.tables[relation] for segment in owners if relation in segment.tables)
-            bases = known[relation] = tuple(sorted(tables, key=id))
+            bases = known[relation] = tuple(sorted(tables, key=id) if len(owners) > 1 else tables)
         return bases
 
     def overlays_of(self, relations: Iterable[Relation]) -> tuple[Overlay, ...]:
@@ -167,6 +170,16 @@ class ReadView:
         if not relation.is_class or (TYPED not in own.tables and self._used(own, TYPED) is None):
             return held
         return held | self._held_in(TYPED, as_pairs(relation, rows), own)
+
+    def held_rows(self, relation: Relation, rows: Ids, own: Segment, *, held: bool) -> Ids:
+        """Return the rows that a segment holds in the next version, or those that it does not hold."""
+        if not relation.is_class or (TYPED not in own.tables and self._used(own, TYPED) is None):
+            used, table = self._used(own, relation), own.tables.get(relation)
+            if table is not None and (used is None or not (len(used.plus) or len(used.minus))):
+                # The usual case: the change has not come to the table yet.
+                return table.filter(rows, present=held)
+        marks = self.held(relation, rows, own)
+        return rows[marks if held else ~marks]
 
     def _held_in(self, relation: Relation, rows: Ids, own: Segment) -> NDArray[np.bool_]:
         table = own.tables.get(relation)
