@@ -325,9 +325,10 @@ def peers(options: Options, *, names: tuple[str, ...], universities: tuple[int, 
 def soak(options: Options, *, readings: int | None, batch: int, folder: Path | None) -> SoakReport:
     r"""A device that runs for ever: 1,000 sensors, readings that never repeat, a window of 10,000.
 
-    For each tenth of the run: resident memory, open files, the files and bytes of the store, terms, and
-    percentiles of the times of changes. Old readings leave the window, rules come and go, the store keeps
-    the versions of ten seconds. The facts are compared with the reference evaluator on the way.
+    For each tenth of the run: resident memory, open files, the files and bytes of the store, terms (means of
+    samples), and percentiles of the times of changes. Old readings leave the window, rules come and go, the
+    store keeps the versions that fit into 64 MB. The facts are compared with the reference evaluator on the
+    way.
 
     \b
     Example:

@@ -34,7 +34,9 @@ def test_a_soak_measures_ten_tenths_of_the_run(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(module, "_check", lambda kb: checked.append(kb.version))
     tenths = soak(TINY, tmp_path / "device")
     assert len(tenths) == TENTHS
-    assert tenths[-1].readings == TINY.readings + TINY.window
+    assert tenths[-1].readings - tenths[0].readings == TINY.readings * 9 // 10
+    assert tenths[0].disk_bytes > TINY.most_bytes
+    assert tenths[0].most_disk_bytes >= tenths[0].disk_bytes
     assert checked == sorted(checked)
     assert len(checked) == 2
     report = SoakReport(this_machine(), TINY, tuple(tenths))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from zodiacedge import open as open_kb
 from zodiacedge.errors import StoreProblem, UsageProblem
 from zodiacedge.store.layout import RETENTION
+from zodiacedge.store.table.delta_table import FactTable
 from zodiacedge.store.versions.retention import KEPT
 
 if TYPE_CHECKING:
@@ -84,8 +88,8 @@ def test_files_are_removed_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.
         before = len(files(path))
         unused = kb.store.unused().files
         kb.store.forget_old_versions()
-        # A checkpoint is written, so that Delta can do without the entries.
-        assert before - 3 <= len(files(path)) <= before - 3 + 2
+        # A checkpoint is written, so that Delta can do without the entries, and a commit says what is kept.
+        assert before - 3 <= len(files(path)) <= before - 3 + 3
         for _ in range(unused):
             kb.store.forget_old_versions()
         assert kb.store.unused().files == 0
@@ -120,6 +124,47 @@ def test_a_store_stays_within_its_bytes_however_young_its_versions(
     with open_kb(path) as kb:
         assert kb.retained_bytes is None
     with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
+
+
+def test_checkpoints_do_not_list_what_was_removed_long_ago(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with open_kb(path, create=True) as kb:
+        kb.retain(timedelta())
+        for number in range(12):
+            change(kb, number)
+            kb.flush()
+            kb.store.forget_old_versions()
+        # What was removed within the time that the table states is listed.
+        time.sleep(1.1)
+        for number in range(12, 14):
+            change(kb, number)
+            kb.flush()
+            kb.store.forget_old_versions()
+        (checkpoint,) = path.glob("_delta_log/*.checkpoint.parquet")
+        removed = pq.read_table(checkpoint).column("remove")
+        assert len(removed) - removed.null_count <= 4
+        assert kb.verify().ok
+    with open_kb(path) as kb:
+        assert len(kb.facts()) == 1
+
+
+def test_a_table_states_for_how_long_removed_files_are_kept(tmp_path: Path) -> None:
+    with open_kb(tmp_path / "s", create=True) as kb:
+        for number in range(3):
+            change(kb, number)
+            kb.flush()
+        table, stated = FactTable(kb.store.location), []
+        for seconds in (6 * 24 * 3600, 1000, 300, 1025, 100, 0):
+            table.state_retention(seconds)
+            stated.append(DeltaTable(tmp_path / "s").metadata().configuration)
+        name = "delta.deletedFileRetentionDuration"
+        texts = [one.get(name) for one in stated]
+        assert texts == [None, *(f"interval {n} seconds" for n in (1024, 1024, 2048, 128, 1))]
+        change(kb, 3)
+        kb.flush()
+        assert kb.verify().ok
+    with open_kb(tmp_path / "s") as kb:
         assert len(kb.facts()) == 1
 
 

@@ -70,21 +70,22 @@ class SoakReport:
     def tables(self) -> list[TextTable]:
         """Return the tenths, and how much each figure grew."""
         columns = "readings, MiB, handles, disk MiB, files, terms, dictionary MiB"
-        columns += ", p50 ms, p99 ms, p50 CPU ms, p99 CPU ms, CPU s, checks"
+        columns += ", p50 ms, p99 ms, p50 CPU ms, p99 CPU ms, CPU s, s, checks"
         rows = [
             (
                 f"{tenth.readings:,}",
                 f"{tenth.resident_bytes / _MIB:.1f}",
-                str(tenth.open_files),
+                f"{tenth.open_files:.1f}",
                 f"{tenth.disk_bytes / _MIB:.1f}",
-                str(tenth.disk_files),
-                f"{tenth.terms:,}",
+                f"{tenth.disk_files:.0f}",
+                f"{tenth.terms:,.0f}",
                 f"{tenth.dictionary_bytes / _MIB:.2f}",
                 f"{1e3 * tenth.p50_seconds:.2f}",
                 f"{1e3 * tenth.p99_seconds:.2f}",
                 f"{1e3 * tenth.p50_cpu_seconds:.2f}",
                 f"{1e3 * tenth.p99_cpu_seconds:.2f}",
                 f"{tenth.cpu_seconds:.1f}",
+                f"{tenth.seconds:.0f}",
                 str(tenth.checks),
             )
             for tenth in self.tenths

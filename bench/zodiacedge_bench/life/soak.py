@@ -1,8 +1,9 @@
 """The soak: a device with a store, whose readings go through a window for as long as one likes.
 
-What the process holds is measured at the end of each tenth of the run: resident memory, open files, the files
-and bytes of the store, terms, and the times of the changes. At intervals all visible facts are compared with
-the reference evaluator.
+What the process holds is measured for each tenth of the run: resident memory, open files, terms, and the
+files and bytes of the store. They are means of samples, since files rise with each flush and fall with each
+vacuum. The times of the changes are percentiles. Before the first tenth the window is filled, and the store
+with the bytes that it may take. At intervals all visible facts are compared with the reference evaluator.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from array import array
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from zodiacedge.opening import open_kb
@@ -27,10 +29,12 @@ from zodiacedge_bench.measure.live import store_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from zodiacedge.kb.knowledge_base import KnowledgeBase
+    from zodiacedge.kb.change import Change
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
 
 TENTHS = 10
+# How many times in a tenth what the process holds is measured.
+_SAMPLES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +59,40 @@ class Size:
 SMALL = Size(4000, sensors=100, window=1000, batch=20, rule_every=20, check_every=50, most_bytes=500_000)
 
 
+class Held(NamedTuple):
+    """What the process and its store hold at a moment, or on the mean."""
+
+    resident_bytes: float
+    open_files: float
+    disk_bytes: float
+    disk_files: float
+    terms: float
+    dictionary_bytes: float
+
+
 @dataclass(frozen=True, slots=True)
 class Tenth:
-    """What the process held at the end of a tenth of the run, and the times of its changes."""
+    """What the process held in a tenth of the run, on the mean, and the times of its changes."""
 
     readings: int
-    resident_bytes: int
-    open_files: int
-    disk_bytes: int
-    disk_files: int
-    terms: int
-    dictionary_bytes: int
+    resident_bytes: float
+    open_files: float
+    disk_bytes: float
+    disk_files: float
+    terms: float
+    dictionary_bytes: float
+    most_resident_bytes: float
+    """The most resident memory in a sample."""
+    most_disk_bytes: float
+    most_disk_files: float
     p50_seconds: float
     p99_seconds: float
     p50_cpu_seconds: float
     p99_cpu_seconds: float
     cpu_seconds: float
     """The processor time of all changes of the tenth."""
+    seconds: float
+    """The time of the tenth, comparisons included."""
     checks: int
     """How many times the facts were compared with the reference evaluator."""
 
@@ -89,29 +110,25 @@ def soak(size: Size, path: Path, progress: Callable[[str], None] = lambda _text:
     with open_kb(path, create=True) as kb:
         kb.retain(size.kept, most_bytes=size.most_bytes)
         kb.apply(readings.first())
-        while readings.made < size.window:
+        while readings.made < size.window or not _has_filled(path, size.most_bytes):
             kb.apply(readings.next_change())
         _check(kb)
+        progress(f"{readings.made:,} readings before the first tenth")
         done = 0
         for tenth in range(TENTHS):
-            taken, spent, checks, cpu = array("d"), array("d"), 0, time.process_time()
+            costs = _Costs(kb, path)
             end = changes * (tenth + 1) // TENTHS
+            sample_every = max((end - done) // _SAMPLES, 1)
             while done < end:
                 done += 1
-                change = readings.next_change()
-                started, begun = time.perf_counter(), time.thread_time()
-                kb.apply(change)
-                spent.append(time.thread_time() - begun)
-                taken.append(time.perf_counter() - started)
+                costs.change(readings.next_change())
                 if done % size.rule_every == 0:
                     kb.apply(readings.next_rule())
                 if done % size.check_every == 0:
-                    begun = time.process_time()
-                    _check(kb)
-                    cpu += time.process_time() - begun
-                    checks += 1
-            times = _Times(taken, spent, time.process_time() - cpu, checks)
-            tenths.append(_measured(kb, path, readings.made, times))
+                    costs.check()
+                if done % sample_every == 0:
+                    costs.sample()
+            tenths.append(costs.tenth(readings.made))
             progress(f"{readings.made:,} readings, {tenths[-1].resident_bytes / 2**20:.0f} MiB")
         _check(kb)
     return tenths
@@ -158,32 +175,64 @@ def disk_use(path: Path) -> tuple[int, int]:
     return sum(sizes), len(sizes)
 
 
-class _Times(NamedTuple):
-    # The times of the changes of a tenth, by the clock and of the processor; the processor time of the whole
-    # process, and the number of comparisons.
-    changes: array[float]
-    spent: array[float]
-    cpu: float
-    checks: int
+def _has_filled(path: Path, most_bytes: int) -> bool:
+    """Whether a store has the bytes that it may take, or has removed its first version."""
+    return not (path / "_delta_log" / f"{0:020d}.json").exists() or disk_use(path)[0] >= most_bytes
 
 
-def _measured(kb: KnowledgeBase, path: Path, made: int, times: _Times) -> Tenth:
-    gc.collect()
-    dictionary = store_of(kb).dictionary
-    used, files = disk_use(path)
-    return Tenth(
-        made,
-        resident_bytes(),
-        open_files(),
-        used,
-        files,
-        len(dictionary),
-        dictionary.nbytes,
-        *_percentiles(times.changes),
-        *_percentiles(times.spent),
-        times.cpu,
-        times.checks,
-    )
+class _Costs:
+    """The costs of a tenth."""
+
+    def __init__(self, kb: StoredKnowledgeBase, path: Path) -> None:
+        self._kb, self._path = kb, path
+        self._taken, self._spent = array("d"), array("d")
+        self._checks, self._samples = 0, list[Held]()
+        self._started, self._begun = time.perf_counter(), time.process_time()
+        # The processor time of comparisons and samples, which is none of the changes'.
+        self._aside = 0.0
+
+    def change(self, change: Change) -> None:
+        """Apply a change, and measure it."""
+        started, begun = time.perf_counter(), time.thread_time()
+        self._kb.apply(change)
+        self._spent.append(time.thread_time() - begun)
+        self._taken.append(time.perf_counter() - started)
+
+    def check(self) -> None:
+        """Compare the facts with the reference evaluator."""
+        begun = time.thread_time()
+        _check(self._kb)
+        self._checks += 1
+        self._aside += time.thread_time() - begun
+
+    def sample(self) -> None:
+        """Measure what the process and its store hold."""
+        begun = time.thread_time()
+        gc.collect()
+        dictionary = store_of(self._kb).dictionary
+        held = resident_bytes(), open_files(), *disk_use(self._path), len(dictionary), dictionary.nbytes
+        self._samples.append(Held(*held))
+        self._aside += time.thread_time() - begun
+
+    def tenth(self, made: int) -> Tenth:
+        """Return the tenth that ends after so many readings."""
+        cpu = time.process_time() - self._begun - self._aside
+        if not self._samples:
+            self.sample()
+        figures = list(zip(*self._samples, strict=True))
+        most, mean = Held(*map(max, figures)), Held(*map(fmean, figures))
+        return Tenth(
+            made,
+            *mean,
+            most.resident_bytes,
+            most.disk_bytes,
+            most.disk_files,
+            *_percentiles(self._taken),
+            *_percentiles(self._spent),
+            cpu,
+            time.perf_counter() - self._started,
+            self._checks,
+        )
 
 
 def _percentiles(seconds: array[float]) -> tuple[float, float]:

@@ -43,7 +43,7 @@ from zodiacedge.store.table.parquet_files import folder_of, segment_name
 from zodiacedge.store.table.pending_flush import PendingFlush
 from zodiacedge.store.versions import retention
 from zodiacedge.store.versions.restore import graph_digest, owners_of, packs_in, program_of, state_of
-from zodiacedge.store.versions.vacuum import unused_files, vacuum
+from zodiacedge.store.versions.vacuum import state_retention, unused_files, vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -585,6 +585,7 @@ class DurableStore:
                 unused = unused.first(_MOST_REMOVED)
                 self._retention.hurry()
             report = vacuum(self.location, self._table, unused)
+            state_retention(self.location, self._table, unused.oldest)
         except StoreProblem as problem:
             # No version is lost, and the next attempt may succeed.
             message = problem.diagnostics[0].message

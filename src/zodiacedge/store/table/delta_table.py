@@ -62,6 +62,10 @@ _NETWORK_ERROR = re.compile(r"Error performing [^\n]*|error sending request[^\n]
 # A crash of the library, raised as a class that cannot be imported.
 _PANIC = "PanicException"
 _COMMIT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.json")
+# For how long removed files are kept, in a property of the table; a week if there is none.
+_KEPT = "delta.deletedFileRetentionDuration"
+_INTERVAL = re.compile(r"interval (?P<seconds>[0-9]+) seconds")
+_WEEK = 7 * 24 * 3600
 _CHECKPOINT = re.compile(DELTA_LOG + r"/(?P<number>[0-9]{20})\.checkpoint\.parquet")
 
 
@@ -196,6 +200,25 @@ class FactTable:
             self._delta(commit.number).create_checkpoint()
         except (DeltaError, OSError) as error:
             raise self._refused("checkpoint", error) from error
+
+    def state_retention(self, seconds: float) -> None:
+        """State in the table for how long removed files are kept, unless what it states is close enough.
+
+        Checkpoints list the files that were removed in this time, and other programs may delete only older
+        ones. It is stated in powers of two, and again when the time is longer, or shorter than a quarter.
+        """
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        try:
+            delta = self._delta()
+            text = delta.metadata().configuration.get(_KEPT, "")
+            match = _INTERVAL.fullmatch(text)
+            stated = int(match["seconds"]) if match else _WEEK
+            if stated / 4 < seconds <= stated:
+                return
+            delta.alter.set_table_properties({_KEPT: f"interval {1 << int(seconds).bit_length()} seconds"})
+        except (DeltaError, OSError) as error:
+            raise self._refused("retention time", error) from error
 
     def commit(
         self, snapshot: Snapshot, before: BaseCommit, partitions: Iterable[ChangedPartition], *, full: bool

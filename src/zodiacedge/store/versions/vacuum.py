@@ -135,6 +135,16 @@ def vacuum(location: Location, table: FactTable, unused: UnusedFiles) -> VacuumR
     return unused.report
 
 
+def state_retention(location: Location, table: FactTable, oldest: Commit) -> None:
+    """State in the table how old the oldest remaining commit is: checkpoints need not list older removals.
+
+    Without it they would list what was removed in a week, however few of its versions a store keeps. In a
+    shared location no file is removed before it is a day old, and the table states nothing.
+    """
+    if not location.shared:
+        table.state_retention(max(datetime.now(UTC).timestamp() - _moment(oldest), 0.0))
+
+
 class _Clock:
     """A lower bound of the clock of a location: the time of its newest file."""
 
