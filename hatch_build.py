@@ -1,4 +1,4 @@
-"""The build hook of the wheel: kernels are compiled when it is built, for a portable processor.
+"""The build hook of the wheel: kernels are compiled and linked when it is built, for a portable processor.
 
 A wheel with kernels is for one version of Python and one platform. `ZODIAC_PURE_WHEEL=1` builds one without
 them, for any, and so does a build where Numba cannot be installed. An editable install never has them: the
@@ -8,6 +8,7 @@ sources of a clone change. `docs/decisions/0035-platform-wheels-have-kernels.md`
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import platform
 import shutil
@@ -55,13 +56,21 @@ class KernelHook(BuildHookInterface[Any]):
             "NUMBA_CACHE_DIR": str(folder),
             "NUMBA_CPU_NAME": _PROCESSORS.get(platform.machine().lower(), "generic"),
             "NUMBA_CPU_FEATURES": "",
+            "ZODIAC_JIT": "1",
         }
         for setting in ("ZODIAC_PURE_PYTHON", "PYTHONSAFEPATH"):
             environment.pop(setting, None)
         # Sources are found as the current folder, not by PYTHONPATH: pip's isolation drops from the path
         # whatever the environment that runs it has, and that may be an editable install of this very clone.
-        subprocess.run([sys.executable, "-m", _COMPILE], cwd=source, env=environment, check=True)  # noqa: S603 - our module
+        for step in (["compile"], ["link", str(folder / "linked")]):
+            command = [sys.executable, "-m", _COMPILE, *step]
+            done = subprocess.run(command, cwd=source, env=environment, check=True, stdout=subprocess.PIPE)  # noqa: S603 - our module
+        outcome = json.loads(done.stdout)
+        if outcome["unlinked"]:
+            self.app.display_warning(f"The kernels need Numba to run: {outcome['unlinked']}")
         (compiled,) = (folder / "zodiacedge").iterdir()
+        for linked in (folder / "linked").glob("*"):
+            linked.rename(compiled / linked.name)
         build_data["force_include"][str(compiled)] = _KERNELS
         build_data["pure_python"] = False
         build_data["tag"] = _tag()

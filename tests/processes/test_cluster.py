@@ -20,6 +20,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("cluster")
     script = Path(__file__).with_name("on_cluster.py")
     environment = {**os.environ, "SPARK_HOME": str(spark_home(folder)), "SPARK_LOCAL_DIRS": str(folder)}
+    # Linked kernels do not say which of them were used.
+    environment["ZODIAC_JIT"] = "1"
     done = subprocess.run(
         [sys.executable, str(script)],
         capture_output=True,

@@ -22,13 +22,14 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILED = "zodiacedge/engine/embedded/kernels/compiled/"
-# Prints an answer, and how many kernels came from the cache, from the package and from the compiler.
+# Prints where the linked kernels are, and if there are none how many kernels came from the cache, from the
+# package and from the compiler.
 PROGRAM = """
 import logging, sys
 logging.basicConfig(stream=sys.stderr)
 logging.getLogger("zodiacedge.kernels").setLevel(logging.INFO)
 import zodiacedge as ze
-from zodiacedge.engine.embedded.kernels.cache import LOOKUP
+from zodiacedge.engine.embedded.kernels import linked
 assert ze.__file__.startswith(sys.argv[1]), ze.__file__
 kb = ze.open()
 with kb.change() as c:
@@ -36,8 +37,15 @@ with kb.change() as c:
 with kb.change() as c:
     c.add_rules("alarm(T) :- hot(T), not muted(T) .")
 assert list(kb.query("?- alarm(T) .")) == [(ze.iri("wt1"),)]
-print(LOOKUP.own, LOOKUP.compiled, LOOKUP.shipped > 0)
+if linked.FILE:
+    assert not {"numba", "llvmlite"} & set(sys.modules)
+    print(linked.FILE.parent.name)
+else:
+    from zodiacedge.engine.embedded.kernels.cache import LOOKUP
+    print(LOOKUP.own, LOOKUP.compiled, LOOKUP.shipped > 0)
 """
+OF_THE_PACKAGE = "compiled\n"
+BY_NUMBA = "0 0 True\n"
 
 
 @dataclass(frozen=True)
@@ -136,12 +144,14 @@ def test_a_wheel_has_every_kernel_of_the_sources(wheel: Path) -> None:
 def test_an_installation_compiles_nothing_where_nothing_can_be_written(installed: Installed) -> None:
     for cache in ({}, {"NUMBA_CACHE_DIR": f"{os.devnull}/kernels"}):
         done = installed.run("-c", PROGRAM, str(installed.package), **cache)
-        assert (done.returncode, done.stderr, done.stdout) == (0, "", "0 0 True\n")
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", OF_THE_PACKAGE)
+        done = installed.run("-c", PROGRAM, str(installed.package), ZODIAC_JIT="1", **cache)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", BY_NUMBA)
 
 
 def test_an_installation_compiles_nothing_in_an_empty_home(installed: Installed, tmp_path: Path) -> None:
     done = installed.run("-c", PROGRAM, str(installed.package), HOME=str(tmp_path))
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "0 0 True\n")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", OF_THE_PACKAGE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -153,11 +163,37 @@ def test_the_archive_for_executors_has_the_kernels_too(installed: Installed, tmp
     )
     assert installed.run("-c", pack, archive).returncode == 0
     done = installed.run("-c", PROGRAM, archive, PYTHONPATH=archive)
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "0 0 True\n")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", BY_NUMBA)
+
+
+def test_an_installation_runs_without_numba(installed: Installed) -> None:
+    hidden = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
+    done = installed.run("-c", hidden + PROGRAM.replace("assert not {", "assert {"), str(installed.package))
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", OF_THE_PACKAGE)
+
+
+@pytest.mark.parametrize("damage", ["edited", "unloadable"])
+def test_linked_kernels_that_do_not_fit_are_left_alone(installed: Installed, damage: str) -> None:
+    (linked,) = (installed.package.parent / COMPILED).glob("linked-*")
+    source = installed.package / "engine" / "embedded" / "storage" / "hash_index.py"
+    file = source if damage == "edited" else linked
+    before = file.read_bytes()
+    file.write_bytes(before + b"\n_EDITED = True\n" if damage == "edited" else b"no module")
+    try:
+        done = installed.zodiac("warm", "--check", "--json")
+    finally:
+        file.write_bytes(before)
+    found = json.loads(done.stdout)
+    assert (found["linked"], found["missing"]) == ("", damage == "edited")
 
 
 def test_check_says_which_kernels_a_run_would_use(installed: Installed) -> None:
     done = installed.zodiac("warm", "--check", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, found["missing"]) == (0, "", False)
+    assert found["linked"].startswith(str(installed.package))
+
+    done = installed.zodiac("warm", "--check", "--json", ZODIAC_JIT="1")
     found = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     assert (found["own"], found["compiled"], found["missing"], found["obstacle"]) == (0, 0, False, "")
@@ -181,7 +217,7 @@ def test_kernels_for_something_else_are_left_alone(
     before = target.read_text()
     target.write_text(json.dumps(json.loads(before) | {field: value}))
     try:
-        done = installed.zodiac("warm", "--check", "--json")
+        done = installed.zodiac("warm", "--check", "--json", ZODIAC_JIT="1")
     finally:
         target.write_text(before)
     found = json.loads(done.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 def command(console: Console, *, check: bool) -> None:
     r"""Compile the kernels for the processor of this machine, into the cache of the user.
 
-    Kernels that come with the package are for any processor of its kind. Those of the cache are used instead
-    where there are any. With --check the exit code is 1 if a run would have to compile.
+    Where there is a C compiler and the headers of Python, they are linked into a module, so that a run does
+    without Numba. Kernels that come with the package are for any processor of its kind. Those of the cache
+    are used instead where there are any. With --check the exit code is 1 if a run would have to compile.
 
     \b
     Example:
@@ -36,34 +38,30 @@ def command(console: Console, *, check: bool) -> None:
     for line in _found(kernels) if check else _compiled(kernels):
         console.text(line)
     if console.as_json:
-        console.json(_document(kernels))
+        console.json(asdict(kernels))
     if kernels.missing:
         sys.exit(1)
 
 
 def _compiled(kernels: Kernels) -> list[str]:
     done = counted(kernels.compiled, "kernel") if kernels.compiled else "no kernel, as all are there"
-    return [f"compiled {done}; for {kernels.processor}, {kernels.seconds:.1f} s", f"folder: {kernels.folder}"]
-
-
-def _found(kernels: Kernels) -> list[str]:
-    package = f"not usable: {kernels.obstacle}" if kernels.obstacle else f"{kernels.shipped} used"
-    summary = "a run has to compile kernels" if kernels.missing else "a run compiles no kernel"
+    linked = f"linked: {kernels.linked}" if kernels.linked else f"not linked: {kernels.unlinked}"
     return [
-        f"kernels of the package: {package}",
-        f"kernels for {kernels.processor}: {kernels.own} used, in {kernels.folder or 'no folder'}",
-        f"{summary}; loaded in {kernels.seconds:.1f} s",
+        f"compiled {done}; for {kernels.processor}, {kernels.seconds:.1f} s",
+        f"folder: {kernels.folder}",
+        linked,
     ]
 
 
-def _document(kernels: Kernels) -> dict[str, object]:
-    return {
-        "processor": kernels.processor,
-        "folder": str(kernels.folder) if kernels.folder else None,
-        "own": kernels.own,
-        "shipped": kernels.shipped,
-        "compiled": kernels.compiled,
-        "missing": kernels.missing,
-        "obstacle": kernels.obstacle,
-        "seconds": kernels.seconds,
-    }
+def _found(kernels: Kernels) -> list[str]:
+    summary = "a run has to compile kernels" if kernels.missing else "a run compiles no kernel"
+    timed = f"{summary}; loaded in {kernels.seconds:.1f} s"
+    if kernels.linked:
+        return [f"linked kernels: {kernels.linked}", timed]
+    package = f"not usable: {kernels.obstacle}" if kernels.obstacle else f"{kernels.shipped} used"
+    return [
+        "linked kernels: none",
+        f"kernels of the package: {package}",
+        f"kernels for {kernels.processor}: {kernels.own} used, in {kernels.folder or 'no folder'}",
+        timed,
+    ]

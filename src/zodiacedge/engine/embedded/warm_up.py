@@ -1,14 +1,22 @@
 """Load or compile every kernel, so that a later run does not wait for it.
 
 A small program that uses every kind of step is evaluated and changed. `zodiac warm` compiles for the
-processor of this machine; the build of a wheel runs this module to compile for a portable one.
+processor of this machine; the build of a wheel runs this module to compile for a portable one. Both link what
+was compiled, in a process that loads it: then all kernels that Python calls are those that it has called.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import logging
+import os
+import sys
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import PIPE, CalledProcessError, Popen
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +25,10 @@ from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.evaluate.closure_kernels import reach
 from zodiacedge.engine.embedded.ingest.ntriples.reader import TripleReader, group_triples
 from zodiacedge.engine.embedded.ingest.tables.tabular import read_nothing
-from zodiacedge.engine.embedded.kernels.jit import COMPILED, MEMORY, words
+from zodiacedge.engine.embedded.kernels import folders, linked
+from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.arrangement import Arrangement, Run
-from zodiacedge.engine.embedded.storage.table import Table, count_terms
+from zodiacedge.engine.embedded.storage.table import Table, count_distinct, count_terms
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import fingerprints
 from zodiacedge.errors import Diagnostic, UsageProblem
@@ -30,9 +39,7 @@ from zodiacedge.language.parser import ground, parse_program, parse_query
 from zodiacedge.language.safety import resolve, resolve_query
 from zodiacedge.terms import IRI
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+LOGGER = logging.getLogger("zodiacedge.kernels")
 # More than a dictionary starts with, so that it grows.
 _MANY_TERMS = 4096
 # So long that giving the text up makes the dictionary smaller.
@@ -57,49 +64,66 @@ class Kernels:
     """Where the kernels of this process came from, and how long that took."""
 
     processor: str
-    folder: Path | None
-    """Where kernels for this machine's processor are kept; it need not exist."""
-    own: int
+    """By LLVM's name; empty if the kernels are linked, as they do without LLVM."""
+    linked: str
+    """The file with linked kernels; empty without one."""
+    folder: str
+    """Where kernels for this processor are kept; it need not exist. Empty if there is no such place."""
+    own: int = 0
     """The number of kernels that were loaded from the folder."""
-    shipped: int
+    shipped: int = 0
     """The number of kernels of the package that were loaded."""
-    compiled: int
-    missing: bool
+    compiled: int = 0
+    missing: bool = False
     """Whether a kernel is neither in the folder nor in the package, and was not compiled."""
-    obstacle: str
+    obstacle: str = ""
     """Why the kernels of the package cannot be used; empty if they can."""
-    seconds: float
+    unlinked: str = ""
+    """Why kernels were not linked; empty if they were, or were not to be."""
+    seconds: float = 0
 
 
 def compile_for_this_processor() -> Kernels:
-    """Compile every kernel that is not in the folder of this machine's processor yet.
+    """Compile every kernel that is not in the folder of this machine's processor yet, and link them.
+
+    That is done by processes of their own: this one may have linked kernels already.
 
     Raises:
         UsageProblem: If the folder cannot be written, or Numba is not installed.
     """
     _need_numba()
-    from zodiacedge.engine.embedded.kernels import cache  # noqa: PLC0415 - needs Numba
-
-    folder = cache.own_folder()
-    if not cache.takes_kernels():
+    home = folders.cache_home()
+    if home is None or not folders.takes_files(home):
         raise UsageProblem(
             Diagnostic(
                 "U005",
-                f"compiled kernels cannot be written: {folder or 'no cache folder'} does not take files",
+                f"compiled kernels cannot be written: {home or 'no cache folder'} does not take files",
                 "name a folder that does with NUMBA_CACHE_DIR; the kernels of a platform wheel need none",
             )
         )
-    return _load(from_package=False, may_compile=True)
+    started = perf_counter()
+    kernels = Kernels(**_elsewhere("compile"))
+    there = home / folders.FOLDER / linked.own_name()
+    if not kernels.compiled and there.is_file():
+        return replace(kernels, linked=str(there), seconds=perf_counter() - started)
+    outcome = _elsewhere("link")
+    return replace(
+        kernels, linked=outcome["linked"], unlinked=outcome["unlinked"], seconds=perf_counter() - started
+    )
 
 
 def find_kernels() -> Kernels:
     """Load every kernel as a run would, and compile nothing.
 
     Raises:
-        UsageProblem: If Numba is not installed.
+        UsageProblem: If the kernels are not linked, and Numba is not installed.
     """
-    _need_numba()
-    return _load(from_package=True, may_compile=False)
+    if linked.FILE is None:
+        _need_numba()
+        return _load(from_package=True, may_compile=False)
+    started = perf_counter()
+    warm()
+    return Kernels("", str(linked.FILE), str(linked.FILE.parent), seconds=perf_counter() - started)
 
 
 def _load(*, from_package: bool, may_compile: bool) -> Kernels:
@@ -114,7 +138,8 @@ def _load(*, from_package: bool, may_compile: bool) -> Kernels:
             missing = True
     return Kernels(
         processor=Target.here().processor,
-        folder=cache.own_folder(),
+        linked="",
+        folder=str(cache.own_folder() or ""),
         own=lookup.own,
         shipped=lookup.shipped,
         compiled=lookup.compiled,
@@ -125,10 +150,48 @@ def _load(*, from_package: bool, may_compile: bool) -> Kernels:
 
 
 def _need_numba() -> None:
-    if not COMPILED:
+    if os.environ.get("ZODIAC_PURE_PYTHON") or find_spec("numba") is None:
         raise UsageProblem(
             Diagnostic("U007", "Numba is not installed: kernels are interpreted", "pip install numba")
         )
+
+
+def _elsewhere(*arguments: str) -> dict[str, Any]:
+    """Run this module in a process that has Numba compile kernels, and pass on what it logs."""
+    environment = os.environ | {"ZODIAC_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "zodiacedge.engine.embedded.warm_up", *arguments]
+    with Popen(command, env=environment, stdout=PIPE, stderr=PIPE, text=True) as process:  # noqa: S603 - this module
+        if process.stdout is None or process.stderr is None:
+            raise AssertionError
+        logged = []
+        for line in process.stderr:
+            logged.append(line)
+            LOGGER.info("%s", line.rstrip("\n"))
+        text = process.stdout.read()
+    if process.returncode:
+        raise CalledProcessError(process.returncode, command, stderr="".join(logged))
+    outcome: dict[str, Any] = json.loads(text)
+    return outcome
+
+
+def _link(folder: str) -> dict[str, str]:
+    """Link the kernels, for a wheel into a folder, or else into the user's; return the file, or why not."""
+    from zodiacedge.engine.embedded.kernels import link  # noqa: PLC0415 - needs Numba
+
+    _load(from_package=False, may_compile=False)
+    try:
+        made = link.link_shipped(Path(folder)) if folder else link.link_own()
+    except link.LinkError as problem:
+        return {"linked": "", "unlinked": str(problem)}
+    return {"linked": str(made), "unlinked": ""}
+
+
+def main(what: str = "compile", folder: str = "") -> None:
+    """Compile or link kernels in this process, and print what came of it as JSON."""
+    logging.basicConfig(stream=sys.stderr, format="%(message)s")
+    LOGGER.setLevel(logging.INFO)
+    done = _link(folder) if what == "link" else asdict(_load(from_package=False, may_compile=True))
+    print(json.dumps(done))  # noqa: T201 - for the process that started this one
 
 
 def warm() -> None:
@@ -202,6 +265,7 @@ def _use_tables() -> None:
     table.contains([6, 7])
     table.count_pairs_present(rows)
     count_terms([[Table.of(rows[:, :1])]], 64)
+    count_distinct([Table.of(rows[:, :1]), Table.of(rows[:3, :1])])
     table.reserve(_MANY_TERMS)
     marked.mark(64)
     marked.insert_unmarked(rows)
@@ -210,4 +274,4 @@ def _use_tables() -> None:
 
 
 if __name__ == "__main__":
-    compile_for_this_processor()
+    main(*sys.argv[1:])

@@ -233,7 +233,7 @@ def apply_unary(stack: int, at: int, op: int) -> None:
             else:
                 put(stack, at + 1, -whole)
             return
-        if op in {L.X_ABS, L.X_ROUND, L.X_FLOOR, L.X_CEIL}:
+        if op == L.X_ABS or op == L.X_ROUND or op == L.X_FLOOR or op == L.X_CEIL:
             return
         real = float(whole)
     else:
@@ -277,7 +277,7 @@ def apply_integers(stack: int, at: int, op: int, first: int, second: int) -> boo
     elif op == L.X_MULTIPLY:
         fits = product_fits(first, second)
         result = first * second if fits else 0
-    elif op in {L.X_FLOOR_DIVIDE, L.X_REMAINDER}:
+    elif op == L.X_FLOOR_DIVIDE or op == L.X_REMAINDER:
         fits = second != 0 and not (first == _SMALLEST and second == -1)
         if fits:
             result = first // second if op == L.X_FLOOR_DIVIDE else first % second
@@ -384,7 +384,7 @@ def apply_binary(stack: int, at: int, op: int) -> None:
         and apply_integers(stack, at, op, first, second)
     ):
         return
-    if op in {L.X_MIN, L.X_MAX}:
+    if op == L.X_MIN or op == L.X_MAX:
         sign = compare_numbers(first_type, first, second_type, second)
         # Of two equal numbers the integer is the result.
         takes_second = sign > 0 if op == L.X_MIN else sign < 0

@@ -16,17 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import pickle
-import shutil
-import stat
 import sys
-import tempfile
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba.core.caching import _Cache
@@ -35,18 +29,25 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from zodiacedge.engine.embedded.kernels.target import KERNELS, Target, package_folder
+from zodiacedge.engine.embedded.kernels.folders import (
+    FOLDER,
+    cache_home,
+    mark_used,
+    remove_unused,
+    takes_files,
+    write,
+)
+from zodiacedge.engine.embedded.kernels.sources import kernel_name, package_folder
+from zodiacedge.engine.embedded.kernels.target import KERNELS, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
 LOGGER = logging.getLogger("zodiacedge.kernels")
-_FOLDER = "zodiacedge"
 _SHIPPED = "compiled"
 _TARGET = "target.json"
-_DAY = 24 * 60 * 60
-_MOST_UNUSED = 60 * _DAY
 
 
 @dataclass
@@ -63,6 +64,8 @@ class KernelSources:
 
 
 LOOKUP = KernelSources()
+DISPATCHERS: dict[str, Any] = {}
+"""The kernels of this process by name, as Numba has them."""
 
 
 class NotCompiledError(Exception):
@@ -84,19 +87,7 @@ def cache_kernel(dispatcher: Any) -> None:
     """Cache the compiled code of a kernel on disk."""
     # Numba has no public hook: `cache=True` sets the same attribute, with a cache keyed by path.
     dispatcher._cache = _KernelCache(dispatcher.py_func)  # noqa: SLF001
-
-
-@cache
-def cache_home() -> Path | None:
-    """Return the folder of caches: NUMBA_CACHE_DIR, the user's, or if that takes no files a temporary one."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    if named:
-        return Path(named).absolute()
-    with suppress(RuntimeError, OSError):  # no home folder, or one that may not be entered
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
-        if _folder_in(home).is_dir() or _takes_files(home):
-            return home
-    return _temporary_home()
+    DISPATCHERS[kernel_name(dispatcher.py_func)] = dispatcher
 
 
 def own_folder() -> Path | None:
@@ -108,7 +99,7 @@ def own_folder() -> Path | None:
 def takes_kernels() -> bool:
     """Return whether kernels that are compiled can be written to disk."""
     folder = own_folder()
-    return folder is not None and _takes_files(folder)
+    return folder is not None and takes_files(folder)
 
 
 @cache
@@ -126,37 +117,14 @@ def _shipped_folder() -> Traversable:
 
 
 def _folder_in(home: Path) -> Path:
-    return home / _FOLDER / Target.here().name
-
-
-def _takes_files(folder: Path) -> bool:
-    """Return whether a folder, existing or not, can be written to; create nothing."""
-    while not os.path.lexists(folder) and folder != folder.parent:
-        folder = folder.parent
-    with suppress(OSError):
-        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-    return False
-
-
-def _temporary_home() -> Path | None:
-    """Return a folder for temporary files that nobody else can write to: cached kernels are code."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    with suppress(OSError):
-        folder = Path(tempfile.gettempdir()) / f"zodiacedge-{user}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-        owned = status.st_uid == user and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if stat.S_ISDIR(status.st_mode) and (owned or os.name == "nt"):
-            return folder
-    return None
+    return home / FOLDER / Target.here().name
 
 
 class _KernelCache(_Cache):
     """The cache of one kernel, in the form that Numba's dispatcher asks for."""
 
     def __init__(self, function: Any) -> None:
-        module = function.__module__.partition(".embedded.")[2]
-        self._name = f"{module}.{function.__qualname__}"
+        self._name = kernel_name(function)
 
     @property
     def cache_path(self) -> str:
@@ -168,7 +136,7 @@ class _KernelCache(_Cache):
         found = _read(folder / name) if folder else None
         if found is not None:
             if LOOKUP.own == 0 and folder:
-                _mark_used(folder)
+                mark_used(folder / _TARGET)
             LOOKUP.own += 1
         elif LOOKUP.from_package and not shipped_obstacle():
             found = _read(_shipped_folder() / name)
@@ -189,10 +157,10 @@ class _KernelCache(_Cache):
             with suppress(OSError):
                 if not (folder / _TARGET).exists():
                     folder.mkdir(parents=True, exist_ok=True)
-                    _remove_unused(folder.parent)
-                    _write(folder / _TARGET, Target.here().to_json().encode())
+                    remove_unused(folder.parent, f"{KERNELS}*/{_TARGET}")
+                    write(folder / _TARGET, Target.here().to_json().encode())
                 code = dumps(data._reduce())  # type: ignore[no-untyped-call]  # noqa: SLF001 - as above
-                _write(folder / self._file(sig), code)
+                write(folder / self._file(sig), code)
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -232,34 +200,6 @@ def _read(path: Traversable) -> tuple[Any, ...] | None:
     except Exception:  # noqa: BLE001 - whatever a damaged file raises: the kernel is compiled again
         return None
     return parts
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file as a whole: another process sees all of it or nothing."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with open(handle, "wb") as file:  # noqa: PTH123 - an open file has no path
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _mark_used(folder: Path) -> None:
-    """Note that kernels of a folder are used, once a day."""
-    with suppress(OSError):
-        if time.time() - (folder / _TARGET).stat().st_mtime > _DAY:
-            os.utime(folder / _TARGET)
-
-
-def _remove_unused(home: Path) -> None:
-    """Remove the folders of kernels that no process used for a long time."""
-    for target in home.glob(f"{KERNELS}*/{_TARGET}"):
-        with suppress(OSError):
-            if time.time() - target.stat().st_mtime > _MOST_UNUSED:
-                shutil.rmtree(target.parent, ignore_errors=True)
 
 
 def _log_compilation(kernel: str) -> None:

@@ -1,11 +1,12 @@
-"""Compilation of kernels, and raw memory for them.
+"""Kernels, and raw memory for them.
 
-A kernel is a Python function compiled by Numba, or, where Numba is missing, interpreted by Python. Tables are
-many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit word after an address.
-The arrays at the addresses are owned by Python objects that outlive each call. Without Numba the same words
-are read through `MEMORY`, which knows every array by its address and checks bounds.
+A kernel is a Python function that runs compiled, or, where that is not possible, interpreted by Python.
+Tables are many and grow, so kernels get them by address: `load32(base, i)` reads the i-th 32-bit word after
+an address. The arrays at the addresses are owned by Python objects that outlive each call. Interpreted
+kernels read the same words through `MEMORY`, which knows every array by its address and checks bounds.
 
-`cache` caches compiled kernels on disk.
+Compiled kernels are those of `linked`, which need no compiler, or else those of Numba (`intrinsics`), which
+`cache` caches on disk.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import math
 import os
 import struct
 from ctypes import addressof, c_byte
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
+
+from zodiacedge.engine.embedded.kernels import linked
+from zodiacedge.engine.embedded.kernels.layout import WORD_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +31,6 @@ if TYPE_CHECKING:
 
 _Kernel = TypeVar("_Kernel", bound="Callable[..., Any]")
 
-# Words are signed, of 64 bits. Hashes stay within 63 bits, so that Python's unbounded integers and machine
-# integers give the same numbers.
-WORD_MASK = 0x7FFFFFFFFFFFFFFF
 _first_byte: Callable[[Any], c_byte] = c_byte.from_buffer
 
 
@@ -72,17 +74,13 @@ def _lies_in(array: NDArray[Any], base: int) -> bool:
     return start <= base < start + array.nbytes
 
 
-try:
+def _is_compiled() -> bool:
     if os.environ.get("ZODIAC_PURE_PYTHON"):
-        raise ImportError  # noqa: TRY301 - as if the package were missing
-    import numba
-    from llvmlite import ir
-    from numba import types
-    from numba.extending import intrinsic
+        return False
+    return bool(linked.KERNELS) or find_spec("numba") is not None
 
-    COMPILED = True
-except ImportError:
-    COMPILED = False
+
+COMPILED = _is_compiled()
 
 MEMORY = Memory()
 
@@ -138,99 +136,17 @@ if TYPE_CHECKING:
         """Return e to a power, infinite where that is too large."""
 
 elif COMPILED:
-    from zodiacedge.engine.embedded.kernels.cache import cache_kernel
+    if linked.KERNELS:
+        from zodiacedge.engine.embedded.kernels import linked as _compiled
+    else:
+        from zodiacedge.engine.embedded.kernels import intrinsics as _compiled
 
-    def kernel(function: _Kernel) -> _Kernel:
-        """Compile a function; the result is cached on disk and runs without the interpreter's lock."""
-        compiled: _Kernel = numba.njit(nogil=True)(function)
-        cache_kernel(compiled)
-        return compiled
-
-    def _loader(bits: int, *, floating: bool = False) -> Any:
-        element = ir.DoubleType() if floating else ir.IntType(bits)
-        result = types.float64 if floating else types.int64
-
-        @intrinsic
-        def load(typing: Any, base: Any, index: Any) -> Any:
-            del typing, base, index
-
-            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                del context, signature
-                pointer = builder.inttoptr(args[0], element.as_pointer())
-                value = builder.load(builder.gep(pointer, [args[1]]))
-                return value if floating or bits == 64 else builder.sext(value, ir.IntType(64))
-
-            return result(types.int64, types.int64), code
-
-        return load
-
-    def _storer(bits: int) -> Any:
-        element = ir.IntType(bits)
-
-        @intrinsic
-        def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
-            del typing, base, index, value
-
-            def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                del signature
-                pointer = builder.inttoptr(args[0], element.as_pointer())
-                word = args[2] if bits == 64 else builder.trunc(args[2], element)
-                builder.store(word, builder.gep(pointer, [args[1]]))
-                return context.get_dummy_value()
-
-            return types.void(types.int64, types.int64, types.int64), code
-
-        return store
-
-    @intrinsic
-    def set_bits8(typing: Any, base: Any, index: Any, bits: Any) -> Any:
-        """Set bits of a byte in one step, also beside other threads; return the byte as it was."""
-        del typing, base, index, bits
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            byte = ir.IntType(8)
-            pointer = builder.gep(builder.inttoptr(args[0], byte.as_pointer()), [args[1]])
-            old = builder.atomic_rmw("or", pointer, builder.trunc(args[2], byte), "monotonic")
-            return builder.sext(old, ir.IntType(64))
-
-        return types.int64(types.int64, types.int64, types.int64), code
-
-    @intrinsic
-    def prefetch32(typing: Any, base: Any, index: Any) -> Any:
-        """Prefetch a word of 32 bits into the processor's cache; it may lie beyond the end."""
-        del typing, base, index
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del signature
-            pointer = builder.gep(builder.inttoptr(args[0], ir.IntType(32).as_pointer()), [args[1]])
-            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            fetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-            # For writing, of high locality, in the data cache.
-            options = [ir.Constant(word, option) for option in (1, 3, 1)]
-            builder.call(fetch, [builder.bitcast(pointer, byte), *options])
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), code
-
-    def _instruction(emit: Callable[..., Any], signature: Any) -> Any:
-        """Return an intrinsic of one or two arguments that is a few instructions."""
-
-        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            del context, signature
-            return emit(builder, *args)
-
-        # Numba reads the number of arguments from the function's own.
-        if len(signature.args) == 1:
-            return intrinsic(lambda typing, first: (signature, code))  # noqa: ARG005
-        return intrinsic(lambda typing, first, second: (signature, code))  # noqa: ARG005
-
-    def _multiply63(builder: Any, first: Any, second: Any) -> Any:
-        return builder.and_(builder.mul(first, second), ir.Constant(ir.IntType(64), WORD_MASK))
-
-    def _lowest_bit(builder: Any, word: Any) -> Any:
-        return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
+    kernel = _compiled.kernel
+    load8, load32, load64 = _compiled.load8, _compiled.load32, _compiled.load64
+    store8, store32, store64 = _compiled.store8, _compiled.store32, _compiled.store64
+    set_bits8, prefetch32 = _compiled.set_bits8, _compiled.prefetch32
+    as_double, as_bits = _compiled.as_double, _compiled.as_bits
+    multiply63, lowest_bit, count_bits = _compiled.multiply63, _compiled.lowest_bit, _compiled.count_bits
 
     @kernel
     def power(first: float, second: float) -> float:
@@ -241,14 +157,6 @@ elif COMPILED:
     def exponential(value: float) -> float:
         """Return e to a power, infinite where that is too large."""
         return math.exp(value)
-
-    load8, load32, load64 = _loader(8), _loader(32), _loader(64)
-    store8, store32, store64 = _storer(8), _storer(32), _storer(64)
-    as_double = _instruction(lambda b, bits: b.bitcast(bits, ir.DoubleType()), types.float64(types.int64))
-    as_bits = _instruction(lambda b, value: b.bitcast(value, ir.IntType(64)), types.int64(types.float64))
-    multiply63 = _instruction(_multiply63, types.int64(types.int64, types.int64))
-    lowest_bit = _instruction(_lowest_bit, types.int64(types.int64))
-    count_bits = _instruction(lambda b, word: b.ctpop(word), types.int64(types.int64))
 else:
 
     def kernel(function: _Kernel) -> _Kernel:

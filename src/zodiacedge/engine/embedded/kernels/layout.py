@@ -4,6 +4,10 @@ A table's descriptor is a record of `TABLE_WORDS` words; its indexes follow in t
 rule, a source of an atom, and the machine's state are records too.
 """
 
+# Words are signed, of 64 bits. Hashes stay within 63 bits, so that Python's unbounded integers and machine
+# integers give the same numbers.
+WORD_MASK = 0x7FFFFFFFFFFFFFFF
+
 # A table: rows of 32-bit term ids, in row-major order.
 TABLE_WORDS = 204
 T_ROWS = 0  # address of the rows

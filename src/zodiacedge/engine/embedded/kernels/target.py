@@ -11,23 +11,19 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import llvmlite
 import numba
 from llvmlite import binding
 from numba.core.registry import cpu_target
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
+from zodiacedge.engine.embedded.kernels.sources import hash_of_sources
 
 KERNELS = "kernels-"
 """What the names of folders with kernels start with."""
 
 # The processors of platform wheels, by LLVM's names, and the features that a machine needs to run their code.
-_PORTABLE = {
+PORTABLE = {
     "generic": (),
     "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
 }
@@ -54,7 +50,7 @@ class Target:
         """Return what this process compiles for."""
         triple, processor, features = cpu_target.target_context.codegen().magic_tuple()
         return cls(
-            sources=_hash_of_sources(),
+            sources=hash_of_sources(),
             python=str(sys.implementation.cache_tag),
             numba=numba.__version__,
             llvmlite=llvmlite.__version__,
@@ -93,36 +89,8 @@ class Target:
             )
         if self.sources != here.sources:
             return "the sources were edited"
-        if self.processor not in _PORTABLE:
+        if self.processor not in PORTABLE:
             return "" if self == here else f"they are for {self.processor}, and this is {here.processor}"
-        features = binding.get_host_cpu_features() if _PORTABLE[self.processor] else {}
-        missing = [name for name in _PORTABLE[self.processor] if not features.get(name)]
+        features = binding.get_host_cpu_features() if PORTABLE[self.processor] else {}
+        missing = [name for name in PORTABLE[self.processor] if not features.get(name)]
         return f"they need a processor with {', '.join(missing)}" if missing else ""
-
-
-def package_folder() -> Traversable:
-    """Return the folder of the embedded engine, which has all kernels."""
-    here = Path(__file__).parents[1]
-    if here.is_dir():
-        return here
-    # The package is in a zip archive.
-    from importlib.resources import files  # noqa: PLC0415 - slow to load, and seldom needed
-
-    return files(str(__package__).rpartition(".")[0])
-
-
-def _hash_of_sources() -> str:
-    digest = hashlib.sha256()
-    for text in _sources(package_folder()):
-        digest.update(text)
-    return digest.hexdigest()[:16]
-
-
-def _sources(folder: Traversable) -> Iterator[bytes]:
-    for source in sorted(folder.iterdir(), key=lambda path: path.name):
-        if source.is_dir():
-            yield from _sources(source)
-        elif source.name.endswith(".py"):
-            text = source.read_bytes()
-            if b"@kernel" in text or source.name == "layout.py":
-                yield text

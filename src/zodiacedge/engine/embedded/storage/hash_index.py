@@ -487,7 +487,7 @@ def partition_rows(
 
 
 @kernel
-def filter_rows(table: int, given: int, total: int, present: bool, out: int, key: int) -> int:
+def filter_rows(table: int, given: int, total: int, present: int, out: int, key: int) -> int:
     """Count the given rows that are in a table, or those that are not; write them to `out` if it is not 0."""
     arity = get(table, L.T_ARITY)
     count = 0

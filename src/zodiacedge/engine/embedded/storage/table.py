@@ -204,9 +204,8 @@ class Table:
         self.ensure_hash_set()
         given = _flat(rows)
         out = np.empty(max(len(given), 1), np.int32)
-        count = filter_rows(
-            self.at, MEMORY.address(given), len(rows), present, MEMORY.address(out), SCRATCH.address
-        )
+        found = MEMORY.address(out)
+        count = filter_rows(self.at, MEMORY.address(given), len(rows), int(present), found, SCRATCH.address)
         return out[: count * self.arity].reshape(count, self.arity)
 
     def mask(self, rows: Ids) -> Flags:
@@ -227,7 +226,7 @@ class Table:
         """Count the rows that are in the table."""
         self.ensure_hash_set()
         given = _flat(rows)
-        return int(filter_rows(self.at, MEMORY.address(given), len(rows), True, 0, SCRATCH.address))
+        return int(filter_rows(self.at, MEMORY.address(given), len(rows), 1, 0, SCRATCH.address))
 
     def count_pairs_present(self, rows: Ids) -> int:
         """Count the pairs that are in the table; quick where they are grouped by first column."""

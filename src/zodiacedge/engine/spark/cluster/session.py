@@ -277,7 +277,7 @@ def _kernel_cache() -> str:
 
     if not jit.COMPILED:
         return ""
-    from zodiacedge.engine.embedded.kernels.cache import cache_home  # noqa: PLC0415 - needs Numba
+    from zodiacedge.engine.embedded.kernels.folders import cache_home  # noqa: PLC0415 - as above
 
     return str(cache_home() or "")
 
