@@ -39,6 +39,10 @@ rate(S, D) :- D := L - F, AGGREGATE(r(S, V, T) within {0} min, not kind(S, q))
 first(S, M) :- AGGREGATE(r(S, V, T), T > now - {0} min, T <= now - 1 min, V > 1) ON S
     WITH MIN(T) AS M .
 sum(S, N) :- AGGREGATE(r(S, V, T) within {0} min) ON S WITH SUM(V) AS N .
+mean(S, M, N) :- AGGREGATE(r(S, V, T) within {0} min) ON S WITH AVG(V) AS M, COUNT(DISTINCT V) AS N .
+once(S, N, M) :- AGGREGATE(r(S, V, T) within {0} min, kind(S, _))
+    ON S WITH SUM(DISTINCT V) AS N, MED(DISTINCT V) AS M .
+kinds(N, M) :- AGGREGATE(r(S, V, T) within {0} min) WITH COUNT(DISTINCT S) AS N, SUM(V) AS M .
 many(S, N) :- AGGREGATE(d(S, V, T) within {0} min) ON S WITH COUNT(V) AS N .
 least(S, N) :- AGGREGATE(r(S, V, T) within {0} min, r(S, W, U) within 2 min) ON S WITH MIN(W) AS N .
 silent(S) :- kind(S, _), not r(S, _, _) within {0} min .
@@ -57,7 +61,11 @@ _KINDS = _RULES.split(" .\n")[:-1]
 def _values(dice: Seeded) -> list[Literal]:
     # Of one kind in most sessions, so that they have an order; of several in others.
     whole, real = [integer(n) for n in range(-2, 5)], [double(n / 2) for n in range(-4, 9)]
-    return dice.pick((whole, real, real, [*whole, *real], [*real, Literal("none")]))
+    large = [integer(n * 2**61 + n) for n in range(-2, 4)]
+    uneven = [double(value) for value in (0.1, -0.1, 1e-9, 3.3e15, 7e22, -7e22, 1 / 3)]
+    extreme = [double(value) for value in (1.5e308, -1.5e308, 5e-324, 1e-200, 1e100, 1.0)]
+    kinds = (whole, real, real, large, uneven, extreme, [*whole, *real], [*real, Literal("none")])
+    return dice.pick(kinds)
 
 
 def _session(dice: Seeded, most_changes: int) -> list[Change]:

@@ -250,6 +250,7 @@ def _arrange() -> None:
     run = Run.of(one, one, np.zeros(1, np.int32), np.ones(1, np.int32))
     arrangement = Arrangement().changed(run).changed(run)
     arrangement.weights(one)
+    arrangement.weights_of(run)
     arrangement.select(one, one + 1)
 
 

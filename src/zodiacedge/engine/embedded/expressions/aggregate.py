@@ -227,7 +227,7 @@ def _by_columns(
     if step.op == "SUM" and values is payloads:
         return integers(dictionary, totals.astype(np.int64))
     rounded = totals.astype(np.float64)
-    return _doubles(dictionary, rounded if step.op == "SUM" else rounded / (ends - starts))
+    return doubles(dictionary, rounded if step.op == "SUM" else rounded / (ends - starts))
 
 
 def _totals(values: Values, starts: Positions, ends: Positions) -> Values | None:
@@ -243,8 +243,8 @@ def _totals(values: Values, starts: Positions, ends: Positions) -> Values | None
     return np.array(totals, np.float64)
 
 
-def _doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
-    # Minus zero is zero.
+def doubles(dictionary: Dictionary, values: NDArray[np.float64]) -> Ids:
+    """Return doubles as terms; minus zero is zero."""
     distinct, inverse = np.unique((values + 0.0).view(np.int64), return_inverse=True)
     return dictionary.encode_numbers(L.K_DOUBLE, distinct)[inverse]
 
@@ -282,7 +282,7 @@ def _means(dictionary: Dictionary, pairs: Ids) -> Ids:
         # Half of a double is exact, unless it is too small; a total that is too large is not.
         exact = left & np.isfinite(totals) & (np.abs(totals) > _LEAST_HALVED)
         if exact.any():
-            means[exact] = _doubles(dictionary, totals[exact] / 2)
+            means[exact] = doubles(dictionary, totals[exact] / 2)
             left &= ~exact
     if left.any():
         distinct, inverse = np.unique(pairs[left], axis=0, return_inverse=True)

@@ -4,6 +4,8 @@ An arrangement is a few sorted runs of entries with weights, each run at least t
 comes has the weight 1, what goes -1: a change adds a run, and runs are merged as they grow, where entries
 cancel each other out. So a change costs what it brings, and a rank is found by binary searches in all runs.
 
+Totals of numbers are exact: each run has the sums of its numbers' digits up to each entry.
+
 Arrangements do not change: the next version has another one, with most of the same runs.
 """
 
@@ -19,10 +21,12 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.storage.arrangement_kernels import (
     STATE_WORDS,
+    entry_weights,
     group_weights,
     merge_runs,
     select_ranks,
 )
+from zodiacedge.engine.embedded.storage.exact_sums import digits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +40,10 @@ _BITS = 32
 _MASK = (1 << 31) - 1
 
 
+class NotArrangedError(Exception):
+    """Values have no order in an arrangement, or no exact total."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """Entries sorted by group, key and id, each once, and the weights of all entries up to each."""
@@ -44,6 +52,7 @@ class Run:
     keys: Words
     ids: Ids
     sums: NDArray[np.int32]
+    _totals: list[dict[int, Words]] = field(default_factory=list)
 
     @classmethod
     def of(cls, groups: Words, keys: Words, ids: Ids, weights: NDArray[np.int32]) -> Run:
@@ -91,12 +100,36 @@ class Run:
         return Run(out.groups[shown], out.keys[shown], out.ids[shown], out.sums[shown])
 
     @property
+    def weights(self) -> NDArray[np.int32]:
+        """The weight of each entry."""
+        return np.diff(self.sums, prepend=np.int32(0))
+
+    def totals(self, kind: int) -> dict[int, Words]:
+        """Return the sums of the digits of all keys before each entry and of all, by place."""
+        if not self._totals:
+            of_keys = digits(kind, self.keys)
+            if of_keys is None:
+                raise NotArrangedError
+            weights = self.weights
+            sums = {place: np.zeros(len(self.keys) + 1, np.int64) for place in of_keys}
+            for place, words in of_keys.items():
+                np.cumsum(words * weights, out=sums[place][1:])
+            self._totals.append(sums)
+        return self._totals[0]
+
+    def with_weights(self, weights: NDArray[np.int32]) -> Run:
+        """Return the run with other weights; entries whose weight is 0 are left out."""
+        here = weights != 0
+        return Run(
+            self.groups[here], self.keys[here], self.ids[here], np.cumsum(weights[here], dtype=np.int32)
+        )
+
+    @property
     def nbytes(self) -> int:
         """Allocated bytes."""
-        return sum(
-            (c.base if c.base is not None else c).nbytes
-            for c in (self.groups, self.keys, self.ids, self.sums)
-        )
+        columns = (self.groups, self.keys, self.ids, self.sums)
+        allocated = sum((c.base if c.base is not None else c).nbytes for c in columns)
+        return allocated + sum(words.nbytes for sums in self._totals for words in sums.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +168,26 @@ class Arrangement:
                 MEMORY.address(state),
             )
         return out
+
+    def weights_of(self, run: Run) -> Words:
+        """Return the weight of each entry of a run."""
+        out = np.zeros(len(run.groups), np.int64)
+        if self.runs and len(out):
+            runs, _ = self._words()
+            entry_weights(
+                MEMORY.address(runs), len(self.runs), MEMORY.address(run.described), MEMORY.address(out)
+            )
+        return out
+
+    def totals(self, groups: Words) -> dict[int, Words]:
+        """Return the sums of the digits of each group's keys, by place (`exact_sums`)."""
+        found: dict[int, Words] = {}
+        for run in self.runs:
+            low, high = run.groups.searchsorted(groups), run.groups.searchsorted(groups, "right")
+            for place, sums in run.totals(self.kind).items():
+                totals = found.setdefault(place, np.zeros(len(groups), np.int64))
+                totals += sums[high] - sums[low]
+        return found
 
     def select(self, groups: Words, ranks: Words) -> tuple[Words, Ids, Flags]:
         """Return the key and the id of the entry that has a rank, from 1, in its group.

@@ -1,4 +1,4 @@
-"""Kernels of arrangements: the merge of two sorted runs, and order statistics over several.
+"""Kernels of arrangements: the merge of two sorted runs, and weights and order statistics over several.
 
 A run is described by the addresses of its columns and its length, `RUN_WORDS` words. Its entries are sorted
 by group, key and id; `sums` has the weights of all entries up to each.
@@ -128,6 +128,31 @@ def group_weights(runs: int, count: int, groups: int, number: int, out: int, sta
     """Write the total weight of each of some groups."""
     for n in range(number):
         put(out, n, _open_group(runs, count, get(groups, n), state))
+
+
+@kernel
+def entry_weights(runs: int, count: int, entries: int, out: int) -> None:
+    """Write the total weight of each entry of another run, which is described as these are."""
+    for n in range(get(entries, R_COUNT)):
+        group, key = get(get(entries, R_GROUPS), n), get(get(entries, R_KEYS), n)
+        number, total = load32(get(entries, R_IDS), n), 0
+        for k in range(count):
+            run = runs + 8 * RUN_WORDS * k
+            groups, keys, ids = get(run, R_GROUPS), get(run, R_KEYS), get(run, R_IDS)
+            low = _first_from(groups, 0, get(run, R_COUNT), group)
+            end = _first_after(groups, low, get(run, R_COUNT), group)
+            low = _first_from(keys, low, end, key)
+            end = _first_after(keys, low, end, key)
+            high = end
+            while low < high:
+                middle = (low + high) >> 1
+                if load32(ids, middle) < number:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < end and load32(ids, low) == number:
+                total += _sum_upto(get(run, R_SUMS), low + 1) - _sum_upto(get(run, R_SUMS), low)
+        put(out, n, total)
 
 
 @kernel

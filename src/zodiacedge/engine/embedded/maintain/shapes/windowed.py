@@ -2,9 +2,10 @@
 
 A binding of all variables of a body is lost or gained as a whole, so the bindings that a change takes and
 brings are known exactly. An arrangement has the bindings of each group: in the order of what an aggregate
-folds, so that medians, extremes and counts are looked up; or, without an aggregate, the heads and how many
-bindings each has, so that a fact is deleted with the last of them. No group is folded anew, whatever the
-windows hold, and no fact is searched for another instance.
+folds, so that medians, extremes and counts are looked up, and exact totals are differences; with each term
+once, for DISTINCT; or, without an aggregate, the heads and how many bindings each has, so that a fact is
+deleted with the last of them. No group is folded anew, whatever the windows hold, and no fact is searched for
+another instance.
 
 An arrangement is made when many bindings come and go for the first time, and kept with the segment.
 """
@@ -15,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from zodiacedge.engine.embedded.expressions.aggregate import first_of_ties, integers, medians
+from zodiacedge.engine.embedded.expressions.aggregate import doubles, first_of_ties, integers, medians
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.maintain.delta_query import DeltaQuery, evaluate_delta
 from zodiacedge.engine.embedded.maintain.incremental import NodeChange
 from zodiacedge.engine.embedded.maintain.rule_profile import bindings_of, with_delta
 from zodiacedge.engine.embedded.maintain.windowed_rows import WindowedAtom, windowed_atoms
-from zodiacedge.engine.embedded.storage.arrangement import Arrangement, Run
+from zodiacedge.engine.embedded.storage.arrangement import Arrangement, NotArrangedError, Run
 from zodiacedge.engine.embedded.storage.database import WINDOWS
+from zodiacedge.engine.embedded.storage.exact_sums import ordered_bits, rounded, whole
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, Relation
 from zodiacedge.engine.embedded.storage.row_algebra import difference, distinct
 from zodiacedge.engine.semantics.aggregates import NUMERIC_FOLDS
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 # Groups of more columns do not fit into a word.
 _MOST_GROUPS = 2
 _BITS = 32
-_SELECTING = frozenset({"MED", "MIN", "MAX", "ARGMIN", "ARGMAX"})
+_EXTREMES = frozenset({"MIN", "MAX", "ARGMIN", "ARGMAX"})
+_ORDERED = frozenset({"MED", "SUM", "AVG", *_EXTREMES})
+_LARGEST = (1 << 63) - 1
 # An arrangement is worth making once a change moves so many rows.
 _MANY = 256
 
@@ -58,6 +62,8 @@ class Ordered(NamedTuple):
 
     terms: int = -1
     keys: int = -1
+    distinct: bool = False
+    """Whether each term of a group counts once, however many bindings have it."""
 
 
 class WindowedShape(NamedTuple):
@@ -96,7 +102,7 @@ def windowed_shape(rules: Mapping[str, Rule]) -> WindowedShape | None:
     else:
         if any(is_window(conjunct) for conjunct in rule.body) or not all(map(_is_counted, aggregate.folds)):
             return None
-        orders = tuple(dict.fromkeys(order for _, order in orders_of(aggregate)))
+        orders = tuple(dict.fromkeys(one for _, order in orders_of(aggregate) for one in _made_of(order)))
         shape = WindowedShape(
             key, body, atoms, bindings_of(aggregate), len(aggregate.groups), orders or (Ordered(),)
         )
@@ -105,20 +111,25 @@ def windowed_shape(rules: Mapping[str, Rule]) -> WindowedShape | None:
 
 
 def _is_counted(fold: Fold) -> bool:
-    return not fold.distinct and not fold.registered and fold.op in {"COUNT", *_SELECTING}
+    return not fold.registered and fold.op in {"COUNT", *_ORDERED}
 
 
 def orders_of(aggregate: Aggregate) -> Iterator[tuple[Fold, Ordered]]:
-    """Yield the folds that select a binding, and the order that they select it by."""
+    """Yield the folds that read more of a group than its number of bindings, each with its order."""
     column = len(aggregate.groups)
     for fold in aggregate.folds:
-        if fold.op in _SELECTING:
-            yield fold, Ordered(column, column + (fold.by is not None))
+        if fold.op in _ORDERED:
+            distinct = fold.distinct and fold.op not in _EXTREMES
+            yield fold, Ordered(column, column + (fold.by is not None), distinct)
+        elif fold.distinct:
+            yield fold, Ordered(column, distinct=True)
         column += len(fold.arguments)
 
 
-class NotArrangedError(Exception):
-    """A value has no key in the order of an arrangement."""
+def _made_of(order: Ordered) -> Iterator[Ordered]:
+    """Yield the order with which distinct terms are found, and the order itself."""
+    yield order._replace(distinct=False)
+    yield order
 
 
 def is_counted(shape: WindowedShape, own: Segment, windowed: WindowedRows, *, small: bool) -> bool:
@@ -234,15 +245,23 @@ class _WindowedChange(NodeChange):
         known, stated = self._own.arrangements, self._draft.arranged(self._own)
         everything: Ids | None = None
         for order in self._shape.orders:
+            counted = order._replace(distinct=False)
             old = known.get(order)
             if old is None:
                 everything = self._all_bindings() if everything is None else everything
-                old = self._with(Arrangement(), self._run(everything, order, 1))
+                run, kind = self._run(everything, counted, 1)
+                once = run.with_weights(np.ones(len(run.sums), np.int32)) if order.distinct else run
+                old = self._with(Arrangement(), (once, kind))
             new = old
-            for rows, weight in ((lost, -1), (gained, 1)):
-                run = self._run(rows, order, weight)
-                new = self._with(new, run)
-                touched.append(run[0].distinct_groups)
+            moved = self._run(lost, counted, -1), self._run(gained, counted, 1)
+            if order.distinct:
+                # The order that it is found with comes before it.
+                at = self._shape.orders.index(counted)
+                new = self._with(new, (_first_and_last(olds[at], *(run for run, _ in moved)), news[at].kind))
+            else:
+                for one in moved:
+                    new = self._with(new, one)
+                    touched.append(one[0].distinct_groups)
             olds.append(old)
             news.append(new)
             stated[order] = new
@@ -268,10 +287,12 @@ class _WindowedChange(NodeChange):
         dictionary = self._draft.store.dictionary
         groups = _packed(rows, self._shape.groups)
         weights = np.full(len(rows), weight, np.int32)
-        if order == Ordered() or not len(rows):
-            return Run.of(groups, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int32), weights), 0
-        kind, keys = _keys(dictionary, rows[:, order.keys])
-        return Run.of(groups, keys, np.ascontiguousarray(rows[:, order.terms]), weights), kind
+        kind, keys, ids = 0, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int32)
+        if order.keys >= 0 and len(rows):
+            kind, keys = _keys(dictionary, rows[:, order.keys])
+        if order.terms >= 0:
+            ids = np.ascontiguousarray(rows[:, order.terms])
+        return Run.of(groups, keys, ids, weights), kind
 
     def _fold_again(self, key: str, aggregate: Aggregate) -> None:
         lost, gained = self._bindings(lost=True), self._bindings(lost=False)
@@ -284,14 +305,12 @@ class _WindowedChange(NodeChange):
         groups, sizes = touched[sizes > 0], sizes[sizes > 0]
         by_order = dict(zip(self._shape.orders, arrangements, strict=True))
         columns = list(_unpacked(groups, width).T)
-        selecting = dict(orders_of(aggregate))
+        orders = dict(orders_of(aggregate))
         for fold in aggregate.folds:
-            if fold in selecting:
-                columns.append(
-                    _selected(self._draft.store.dictionary, fold, by_order[selecting[fold]], groups, sizes)
-                )
-            else:
-                columns.append(integers(self._draft.store.dictionary, sizes))
+            order = orders.get(fold)
+            arrangement = arrangements[0] if order is None else by_order[order]
+            counts = arrangement.weights(groups) if order is not None and order.distinct else sizes
+            columns.append(_folded(self._draft.store.dictionary, fold, arrangement, groups, counts))
         after = np.array(columns, np.int32).T if len(groups) else np.zeros((0, len(columns)), np.int32)
         delta_rows = [(_unpacked(touched, width), NO_CLASS)]
         before = evaluate_delta(
@@ -364,16 +383,50 @@ def _keys(dictionary: Dictionary, ids: Ids) -> tuple[int, Words]:
         return kind, payloads
     if np.isnan(payloads.view(np.float64)).any():
         raise NotArrangedError
-    # The bits of a double are in the order of its value, but those of negative ones are in the reverse order.
-    return kind, payloads ^ ((payloads >> 63) & np.int64((1 << 63) - 1))
+    return kind, ordered_bits(payloads)
+
+
+def _first_and_last(before: Arrangement, lost: Run, gained: Run) -> Run:
+    """Return the entries that come where none was, with the weight 1, and the last ones that go, with -1."""
+    run = lost.merged(gained)
+    was = before.weights_of(run)
+    there = was + run.weights
+    return run.with_weights((there > 0).astype(np.int32) - (was > 0).astype(np.int32))
+
+
+def _folded(
+    dictionary: Dictionary, fold: Fold, arrangement: Arrangement, groups: Words, counts: Words
+) -> Ids:
+    """Return the result of a fold for each group, which has so many entries."""
+    if fold.op == "COUNT":
+        return integers(dictionary, counts)
+    if fold.op in NUMERIC_FOLDS and arrangement.kind == L.K_MOMENT:
+        raise NotArrangedError
+    if fold.op in {"SUM", "AVG"}:
+        return _added_up(dictionary, fold, arrangement, groups, counts)
+    return _selected(dictionary, fold, arrangement, groups, counts)
+
+
+def _added_up(
+    dictionary: Dictionary, fold: Fold, arrangement: Arrangement, groups: Words, counts: Words
+) -> Ids:
+    sums, power = whole(arrangement.totals(groups), len(groups))
+    if fold.op == "SUM" and arrangement.kind == L.K_INTEGER:
+        if any(abs(total) > _LARGEST for total in sums):
+            raise NotArrangedError
+        return integers(dictionary, np.array(sums, np.int64))
+    try:
+        totals = rounded(sums, power)
+    except OverflowError:
+        # The definition drops the group.
+        raise NotArrangedError from None
+    return doubles(dictionary, totals if fold.op == "SUM" else totals / counts)
 
 
 def _selected(
     dictionary: Dictionary, fold: Fold, arrangement: Arrangement, groups: Words, sizes: Words
 ) -> Ids:
-    """Return the result of a fold for each group."""
-    if fold.op in NUMERIC_FOLDS and arrangement.kind == L.K_MOMENT:
-        raise NotArrangedError
+    """Return the term that a fold selects in each group, or the mean of two."""
     if fold.op == "MED":
         _, upper, _ = arrangement.select(groups, sizes // 2 + 1)
         even = np.flatnonzero(sizes % 2 == 0)
