@@ -325,6 +325,7 @@ class NodeEvaluation:
                 rule=number,
                 exact=can_fail(rule.body),
                 distinct_rows=alone,
+                products=delta is not None,
             )
         # Rows that are exchanged between two rounds become a delta only then.
         advanced = [] if self._exchange else list(dict.fromkeys(targets))

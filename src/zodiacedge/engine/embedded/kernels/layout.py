@@ -129,6 +129,9 @@ ORIGIN_WORDS = 3
 FUSED = 1  # an atom, then the head
 FUSED_UNEQUAL = 2  # an atom, an inequality of two plain operands, then the head
 
+GATHERED = 3  # an atom, then a gather of one of its columns
+JOINED = 4  # a row of a group, an atom, then a gather of one of its columns
+
 PAIRS = 1  # an atom of two columns
 PAIRS_TO_PAIRS = 2  # a fused one, to a head of two columns
 
@@ -138,6 +141,16 @@ OP_COMPARE = 3
 OP_BIND = 4
 OP_EMIT = 5
 OP_NEW = 6  # goes on only if the head, whose columns are all bound, has no bit in the target yet
+# The heads of a product (`plan.product`): a group of the delta, tests, then two parts that end with a gather.
+OP_GROUP = 7  # the rows of the delta that have one term in their first column
+OP_ROW = 8  # a row of the group
+OP_PARTS = 9  # begins the first part
+OP_GATHER = 10  # the end of the first part: a term of a head; the second part begins when it is complete
+OP_PRODUCT = 11  # the end of the second part: another term, then all pairs of the two
+P_FILTER = 5  # a group: the address of a bit per term, clear where a group gives no heads, or 0
+P_SECOND = 1  # parts: the first step of the second part
+P_SWAPPED = 3  # parts: whether the first part binds the second column of the head
+GATHERED_TERMS = 4096  # of each part, before their pairs are written
 
 # A column of an atom or of a head: a mode and a register or a term.
 SPEC_WORDS = 2
@@ -181,10 +194,15 @@ M_DERIVED = 9  # heads derived, duplicates included
 M_RULE = 10  # the rule of the variant under way
 M_PASS_ERRORS = 11  # bindings without a value in this pass of the variant
 M_PENDING = 12  # whether the variant met a value that the host must compute first
-M_VISITED = 13  # rows that the last fused atom visited
+M_VISITED = 13  # rows that the last fused atom visited, or pairs that the last product wrote
+M_GROUP = 14  # the first row of the group
+M_GATHERED = 15  # the terms of the first part that are gathered, and of the second
+M_LAST = 17  # whether these are the last ones of the first part
+M_SWAPPED = 18
+M_PAIR = 19  # the next pair to write: its position in the first column's terms, and in the second's
 
 # The machine's frame: addresses of its programs and buffers.
-FRAME_WORDS = 19
+FRAME_WORDS = 20
 F_VARIANTS = 0
 F_VARIANT_COUNT = 1
 F_STEPS = 2
@@ -204,6 +222,7 @@ F_ERRORS = 15  # per rule: the number of bindings without a value, and the regis
 F_ERROR_WORDS = 16
 F_HOSTS = 17  # the host functions
 F_STATE = 18
+F_GATHERED = 19  # the gathered terms of both parts
 
 # A host function: its results so far, by arguments, and the arguments queued for it.
 HOST_WORDS = 4

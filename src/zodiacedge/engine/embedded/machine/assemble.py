@@ -18,9 +18,11 @@ from zodiacedge.engine.embedded.kernels.jit import MEMORY, words
 from zodiacedge.engine.embedded.machine.sources import Reads, TableSource
 from zodiacedge.engine.embedded.storage.hash_index import has_column
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
+from zodiacedge.engine.embedded.storage.table import mark_terms
 from zodiacedge.language.ast import Expression, Variable
 from zodiacedge.plan.algebra import Absent, AggregateRows, Let, Match, RelationVersion, Step, Test
 from zodiacedge.plan.order import used_variables
+from zodiacedge.plan.product import product_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.storage.table import Table
     from zodiacedge.engine.registry import Registry
     from zodiacedge.language.ast import Argument
+    from zodiacedge.plan.product import Product
 
 _COMPARISONS = {"=": L.EQUAL, "!=": L.UNEQUAL, "<": L.LESS, "<=": L.AT_MOST, ">": L.GREATER, ">=": L.AT_LEAST}
 # A value on the stack of expressions: its type and its bits.
@@ -42,6 +45,8 @@ _RANGES = {
     RelationVersion.NEW: L.RANGE_NEW,
 }
 OUT_WORDS = 1 << 21
+# The groups of a delta are filtered by a table of at most so many rows per term.
+_ROWS_PER_TERM = 2
 
 
 class Frame(NamedTuple):
@@ -67,12 +72,13 @@ class Assembly:
     _spec: list[int] = field(default_factory=list)
     _sources: list[int] = field(default_factory=list)
     _excluded: list[int] = field(default_factory=list)
-    _arrays: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    _arrays: dict[int, NDArray[np.int64] | NDArray[np.int32]] = field(default_factory=dict)
     _kept: list[TableSource] = field(default_factory=list)
     """All sources, so that their tables outlive the code, which has only addresses."""
     _most_registers: int = 1
     _most_steps: int = 1
     _most_operations: int = 1
+    _filters: list[NDArray[np.uint8]] = field(default_factory=list)
     _names: dict[int, dict[Variable, int]] = field(default_factory=dict)
     targets: list[Table] = field(default_factory=list)
     _expressions: ExpressionCode = field(init=False)
@@ -97,6 +103,7 @@ class Assembly:
         exact: bool = False,
         every: bool = False,
         distinct_rows: bool = False,
+        products: bool = False,
     ) -> None:
         """Add a variant of a rule.
 
@@ -109,9 +116,16 @@ class Assembly:
             exact: Whether every binding must be emitted exactly once.
             every: Whether to go on to the next binding of a head that is derived already, to count them.
             distinct_rows: Whether a row that is in two tables must be read once.
+            products: Whether heads may be derived as the product of two parts, if the plan allows it.
         """
         first = len(self._steps) // L.STEP_WORDS
         registers: dict[Variable, int] = {}
+        # New facts come sorted by their first term only where a bitmap tells them from others.
+        grouped = products and target.is_marked and not (exact or every)
+        product = product_of(steps, head) if grouped else None
+        if product and self._product(product, target, registers):
+            self._close(first, target, registers, later=later, rule=rule)
+            return
         wanted = {arg for arg in head if isinstance(arg, Variable)}
         # The step that binds the last variable of the head, if another step follows it.
         back = -1
@@ -135,12 +149,108 @@ class Assembly:
         if exact or every:
             back = len(self._steps) // L.STEP_WORDS - first - 1
         self._steps += [L.OP_EMIT, len(head), spec, back, 0, 0, 0, target.at, 0]
+        self._close(first, target, registers, later=later, rule=rule)
+
+    def _close(
+        self, first: int, target: Table, registers: dict[Variable, int], *, later: bool, rule: int
+    ) -> None:
+        """Close a variant: its last step is added."""
         self._names[rule] = registers
         self.targets.append(target)
         length = len(self._steps) // L.STEP_WORDS - first
         self._variants += [first, L.LATER_ROUNDS if later else L.FIRST_ROUND, length, rule]
         self._most_registers = max(self._most_registers, len(registers) + 1)
         self._most_steps = max(self._most_steps, length)
+
+    def _product(self, product: Product, target: Table, registers: dict[Variable, int]) -> bool:
+        """Add the steps of a product; return False if a table of its delta has no pairs."""
+        delta = product.delta
+        sources = self.reads.sources(delta.atom, delta.read, exact=False, distinct_rows=True)
+        if any(source.view.table.arity != len(delta.atom.args) for source in sources):
+            return False
+        first, table = len(self._steps) // L.STEP_WORDS, len(self._sources) // L.SOURCE_WORDS
+        allowed = self._group_filter(product)
+        for source in sources:
+            self._source(source, (), exact=False)
+        group, row = (self._register(variable, registers) for variable in (product.key, product.other))
+        self._steps += [L.OP_GROUP, 2, group, table, len(sources), allowed, 0, 0, 0]
+        order = (product.first, 1 - product.first)
+        waiting = [*product.tests, *product.parts[order[0]], *product.parts[order[1]]]
+
+        def add(steps: Sequence[Step]) -> None:
+            for step in steps:
+                del waiting[0]
+                needed = _needed(waiting, product.head)
+                self._step(step, registers, needed, exact=False, distinct_rows=True, first=False)
+
+        add(product.tests)
+        parts = len(self._steps)
+        self._steps += [L.OP_PARTS, 0, 0, product.first, 0, 0, 0, 0, 0]
+        for part in order:
+            if part == product.with_delta:
+                self._steps += [L.OP_ROW, 2, row, table, len(sources), 0, 0, 0, 0]
+            add(product.parts[part])
+            last = part == order[1]
+            self._gather(registers[product.head[part]], L.OP_PRODUCT if last else L.OP_GATHER, target)
+            if not last:
+                self._steps[parts + L.P_SECOND] = len(self._steps) // L.STEP_WORDS - first
+        return True
+
+    def _excludes(self, step: list[int]) -> bool:
+        """Whether a source of an atom excludes rows."""
+        first, count = step[L.P_SOURCES], step[L.P_SOURCE_COUNT]
+        counts = self._sources[L.S_EXCLUDED_COUNT :: L.SOURCE_WORDS]
+        return any(counts[first : first + count])
+
+    def _group_filter(self, product: Product) -> int:
+        """Return the address of a bit per term that is clear where a group has no heads, or 0.
+
+        A semi-join with the atoms that the node does not derive, and that begin a part without the delta.
+        """
+        terms = len(self.store.dictionary)
+        allowed: NDArray[np.uint8] | None = None
+        for steps in (product.tests, product.parts[1 - product.with_delta]):
+            step = steps[0] if steps else None
+            if not isinstance(step, Match) or (len(step.atom.args), len(step.bound)) != (2, 1):
+                continue
+            (column,) = step.bound
+            sources = self.reads.sources(step.atom, step.read, exact=False, distinct_rows=False)
+            rows = sum(len(source.view.table) for source in sources)
+            pairs = all(source.view.table.arity == 2 and not source.grows for source in sources)
+            if not pairs or step.atom.args[column] != product.key or rows > _ROWS_PER_TERM * terms:
+                continue
+            bits = np.zeros(terms // 8 + 1, np.uint8)
+            for source in sources:
+                mark_terms(source.view.table, column, bits)
+            allowed = bits if allowed is None else allowed & bits
+        if allowed is None:
+            return 0
+        self._filters.append(allowed)
+        return MEMORY.address(allowed)
+
+    def _register(self, variable: Variable, registers: dict[Variable, int]) -> int:
+        """Append a column that is written to a new register; return its offset."""
+        self._spec += [L.MODE_OUT, registers.setdefault(variable, len(registers))]
+        return len(self._spec) - L.SPEC_WORDS
+
+    def _gather(self, register: int, op: int, target: Table) -> None:
+        """Add the last step of a part, fused with the step before it if that enumerates the terms."""
+        step = self._steps[-L.STEP_WORDS :]
+        before = self._steps[-2 * L.STEP_WORDS : -L.STEP_WORDS]
+        column = -1
+        if step[0] == L.OP_ROW:
+            column = int(self._spec[step[L.P_SPEC] + 1] == register) - 1
+        elif step[0] == L.OP_ATOM and step[L.P_PAIRS] and not step[L.P_ONCE]:
+            column = self._column(step, register)
+            joined = column >= 0 and before[0] == L.OP_ROW
+            if joined and not self._excludes(before) and not self._excludes(step):
+                self._steps[L.P_FUSED - 2 * L.STEP_WORDS] = L.JOINED
+        if column >= 0:
+            self._steps[L.P_FUSED - L.STEP_WORDS] = L.GATHERED
+            self._steps[L.P_ORIGINS - L.STEP_WORDS] = column
+        spec = len(self._spec)
+        self._spec += [L.MODE_REGISTER, register]
+        self._steps += [op, 1, spec, 0, 0, 0, int(column >= 0), target.at, 0]
 
     def _head(self, head: Sequence[Argument], registers: Mapping[Variable, int]) -> int:
         """Append the columns of a head; return their offset."""
@@ -170,6 +280,8 @@ class Assembly:
             L.F_HOSTS: _array(hosts),
             L.F_ERRORS: words(rules * (1 + self._most_registers)),
         }
+        if L.OP_PRODUCT in self._steps[-L.STEP_WORDS :: -L.STEP_WORDS]:
+            self._arrays[L.F_GATHERED] = np.zeros(2 * L.GATHERED_TERMS, np.int32)
         for offset, array in self._arrays.items():
             frame[offset] = MEMORY.address(array)
         frame[L.F_ERROR_WORDS] = 1 + self._most_registers

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from zodiacedge.engine.embedded.storage.relation import NO_CLASS, TableView
 from zodiacedge.plan.algebra import RelationVersion
+from zodiacedge.plan.order import OWN_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ class TableSource:
     view: TableView
     read: RelationVersion
     excluded: tuple[TableView, ...] = ()
+    grows: bool = False
+    """Whether the node itself derives the rows."""
 
 
 class Reads(Protocol):
@@ -69,8 +72,12 @@ class NodeReads:
         is_delta = read is RelationVersion.DELTA
         own = self.delta(atom) if is_delta and self.delta else self.own(atom)
         # A row read twice costs one lookup in the target, less than a lookup in every other table.
-        excludes = distinct_rows and (exact or is_delta)
-        own_sources = [TableSource(view, read, _may_share(view, outside) if excludes else ()) for view in own]
+        excluded = outside if distinct_rows and (exact or is_delta) else []
+        if not exact:
+            # Rows of a small table that are derived again repeat a part of the first round, which costs less
+            # than to look up every row of a delta.
+            excluded = [view for view in excluded if len(view.table) >= OWN_ROWS]
+        own_sources = [TableSource(view, read, _may_share(view, excluded), grows=True) for view in own]
         if is_delta:
             return own_sources
         return [

@@ -362,7 +362,7 @@ class Table:
 
     def _new_index(self, number: int, mask: int) -> None:
         self._masks.append(mask)
-        self._heads.append(np.zeros(_slots_for(self._expected_keys(mask)), np.int32))
+        self._heads.append(np.zeros(_heads_for(self._expected_keys(mask)), np.int32))
         self._next.append(np.zeros(self.capacity, np.int32))
         here = _index(number)
         self.record[here + L.I_MASK] = mask
@@ -421,7 +421,7 @@ class Table:
             self._fill_new_slots(count)
         for number, heads in enumerate(self._heads):
             used = int(self.record[_index(number) + L.I_USED])
-            if len(heads) > 2 * _slots_for(used):
+            if len(heads) > 2 * _heads_for(used):
                 self._grow_heads(number, used)
 
     def _resize(self, capacity: int) -> None:
@@ -485,7 +485,7 @@ class Table:
 
     def _grow_heads(self, number: int, keys: int) -> None:
         old = self._heads[number]
-        heads = np.zeros(_slots_for(keys), np.int32)
+        heads = np.zeros(_heads_for(keys), np.int32)
         try:
             self._heads[number] = heads
             self._describe_heads(number)
@@ -534,6 +534,12 @@ def count_terms(groups: Sequence[Sequence[Table]], terms: int) -> list[int]:
     return counts.tolist()[: len(groups)]
 
 
+def mark_terms(table: Table, column: int, bits: NDArray[np.uint8]) -> None:
+    """Set the bit of each term in a column of a table."""
+    rows = table.cells[L.T_ROWS]
+    collect_terms(MEMORY.address(bits), rows, len(table), table.arity, column, 0, 0)
+
+
 def distinct_terms(pieces: Sequence[Ids], column: int) -> Ids:
     """Return the terms in a column of some rows, each once."""
     out = np.empty(max(sum(map(len, pieces)), 1), np.int32)
@@ -567,6 +573,12 @@ def _flat(rows: Ids) -> Ids:
 
 def _slots_for(entries: int) -> int:
     return entries * L.FULL_DENOMINATOR // L.FULL_NUMERATOR + 8
+
+
+def _heads_for(keys: int) -> int:
+    # Half full: most lookups are of keys that are not there, and each takes eight probes if it is as full as
+    # it may be.
+    return 2 * _slots_for(keys)
 
 
 def _too_full(entries: int, slots: int) -> bool:
