@@ -209,6 +209,16 @@ def test_broken_rules_end_the_run(zodiac: Zodiac, save: Save) -> None:
     assert "error L001" in done.err
 
 
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_diagnostics_of_broken_rules_have_the_prefixes_of_the_file(
+    zodiac: Zodiac, save: Save, verb: str
+) -> None:
+    save("bad.rules", "@prefix g: <http://grid/> .\ng:n(X) :- g:m(X) .\np(X, Y) :- g:n(X) .\n")
+    done = zodiac(verb, "bad.rules")
+    assert done.code == 1
+    assert "no rule defines g:m and no fact uses it" in done.err
+
+
 def test_an_empty_program_runs(zodiac: Zodiac, save: Save) -> None:
     save("empty.rules", "")
     done = zodiac("run", "empty.rules")

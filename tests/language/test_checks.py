@@ -414,3 +414,13 @@ def test_a_query_is_resolved_too() -> None:
 
 def test_an_equality_between_two_free_variables_binds_neither() -> None:
     assert set(codes("p(X) :- q(Z), X = Y .")) == {"C001"}
+
+
+@pytest.mark.parametrize(
+    ("text", "constant"),
+    [("rdf:type(X, Turbine) :- q(X) .", True), ("p(X, T) :- q(X) .", False), ("p(X, t) :- q(Y) .", False)],
+)
+def test_a_variable_that_looks_like_a_name_is_perhaps_a_constant(text: str, constant: bool) -> None:  # noqa: FBT001 - a case
+    program = parse_program(text)
+    [finding] = [d for d in check(Subject(program.rules, program.facts)) if d.code == "C001"]
+    assert ("as a constant write <Turbine>" in finding.note) is constant

@@ -15,6 +15,8 @@ from zodiacedge.kb.diagnose import diagnose
 from zodiacedge.language.ast import Program
 from zodiacedge.language.lint.silence import audible
 from zodiacedge.language.parser import read_program
+from zodiacedge.language.printer import abbreviated
+from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
 from zodiacedge.store.layout import MARKER
 
 if TYPE_CHECKING:
@@ -98,10 +100,14 @@ def check_rules(parsed: ParsedProgram, data: LoadedFacts | None = None) -> Check
 
 
 def sound_rules(paths: Iterable[str]) -> CheckedProgram:
-    """Read and check rule files as one program, or raise with all diagnostics if it has an error."""
+    """Read and check rule files as one program, or raise with all diagnostics if it has an error.
+
+    The diagnostics of the error have the prefixes of the files, which nobody else knows yet.
+    """
     checked = check_rules(parse_rules(paths))
     if checked.errors:
-        raise CheckProblem(checked.findings)
+        prefixes = {**DEFAULT_PREFIXES, **dict(checked.program.prefixes)}
+        raise CheckProblem([abbreviated(finding, prefixes) for finding in checked.findings])
     return checked
 
 

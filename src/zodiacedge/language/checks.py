@@ -156,6 +156,8 @@ def _unbound(
         note += f"{format_argument(v)} := expression"
         if v.anonymous:
             note = "`_` is a fresh variable each time: give it a name and bind it"
+        elif not v.name.isupper() and v.name[:1].isupper():
+            note += f"; as a constant write <{v.name}>, or its name in lower case"
         yield Diagnostic("C001", f"{format_argument(v)} in {where} is bound by nothing{inside}", note, span)
 
 
