@@ -15,7 +15,7 @@ import zodiacedge as ze
 from packs.making import made
 from zodiacedge.fleet.agent.agent import Agent, AgentOptions
 from zodiacedge.fleet.hub.server import Hub, Server
-from zodiacedge.fleet.trust.keys import key_in, make_keys
+from zodiacedge.fleet.trust.keys import make_keys
 from zodiacedge.fleet.trust.repository import Repository
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Farm:
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> Hub:
-        hub = self.hub = Hub(self.folder / "hub", key_in(self.keys, "online"), self.problems.append)
+        hub = self.hub = Hub(self.folder / "hub", self.keys, self.problems.append)
         config = uvicorn.Config(hub.app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
         server = self._server = Server(hub, config)
         thread = self._thread = threading.Thread(target=server.run, args=([self._listening()],))

@@ -51,6 +51,19 @@ def test_a_pack_that_is_not_allowed_does_not_come(farm: Farm, make_device: Calla
     assert device.packs() == []
 
 
+def test_what_is_needed_and_names_no_pack_is_told_and_stops_nothing(
+    farm: Farm, make_device: Callable[..., Device]
+) -> None:
+    device = make_device()
+    with device.kb.change() as change:
+        change.add_facts('zodiac:needs("../my pack") .')
+    device.settle("on probation diagnosis 1")
+    assert [text for text in device.told if text.startswith("F0")] == [
+        "F009: '../my pack' is needed, and is no name of a pack"
+    ]
+    assert farm.facts("?- requested(D, P) .") == {'requested("wt1", "diagnosis")'}
+
+
 def test_an_upgrade_arrives_as_a_delta_and_becomes_active(
     farm: Farm, make_device: Callable[..., Device]
 ) -> None:

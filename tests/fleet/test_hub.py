@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -85,6 +86,71 @@ def test_a_request_that_makes_no_sense_is_refused(farm: Farm, pool: urllib3.Pool
     assert post(farm, pool, body, "") == 400
     assert pool.request("POST", f"{farm.base}enrol", body=body).status == 400
     assert pool.request("GET", f"{farm.base}healthz").data == b"ok\n"
+
+
+def test_a_proof_and_a_state_that_are_no_text_of_this_world_are_refused(
+    farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager
+) -> None:
+    device = make_device()
+    device.close()
+    assert farm.hub
+    farm.hub.state.codes.make("wt5", [], farm.repository.root())
+    for text in ("é", "\ud800"):
+        body = json.dumps({"name": "wt5", "key": "0" * 64, "proof": text}).encode()
+        assert pool.request("POST", f"{farm.base}enrol", body=body).status == 403
+    key = DeviceKey(device.folder / "device.key")
+    packs = {"diagnosis": {"version": 1, "state": "\ud800"}}
+    assert send(farm, pool, key, sequence=50, packs=packs) == 400
+    assert send(farm, pool, key, sequence=51) == 200
+    device.restart()
+
+
+def test_a_full_disk_of_the_hub_is_no_refusal(
+    farm: Farm,
+    make_device: Callable[..., Device],
+    pool: urllib3.PoolManager,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = make_device()
+    device.close()
+    assert farm.hub
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    key = DeviceKey(device.folder / "device.key")
+    with monkeypatch.context() as disk:
+        disk.setattr(farm.hub.state, "report", full)
+        assert send(farm, pool, key, sequence=50) == 503
+    assert send(farm, pool, key, sequence=50) == 200
+    device.restart()
+
+
+def test_keys_are_rotated_while_the_hub_runs(farm: Farm, make_device: Callable[..., Device]) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    farm.repository.rotate(farm.keys, "online")
+    farm.publish(diagnosis(2))
+    device.settle("on probation diagnosis 2")
+    assert not [text for text in device.told if text.startswith("F0")]
+    assert farm.problems == []
+
+
+def test_a_hub_with_a_key_that_is_trusted_no_more_says_so_and_signs_nothing(
+    farm: Farm, make_device: Callable[..., Device], tmp_path: Path
+) -> None:
+    device = make_device()
+    device.settle("on probation diagnosis 1")
+    keys = shutil.copytree(farm.keys, tmp_path / "offline")
+    farm.repository.rotate(keys, "online")
+    farm.repository.publish(diagnosis(2), keys)
+    timestamp = (farm.repository.path / "metadata/timestamp.json").read_bytes()
+    assert farm.hub
+    farm.hub._watch.look()
+    assert {problem.diagnostics[0].code for problem in farm.problems} == {"F005"}
+    assert (farm.repository.path / "metadata/timestamp.json").read_bytes() == timestamp
+    shutil.copy(keys / "online.pem", farm.keys / "online.pem")
+    device.settle("on probation diagnosis 2")
 
 
 def test_what_is_too_large_is_refused(farm: Farm, pool: urllib3.PoolManager) -> None:

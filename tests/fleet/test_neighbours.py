@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 import urllib3
 
+import zodiacedge as ze
 from fleet.middle import between
 from fleet.running import diagnosis
+from packs.making import refused
 from zodiacedge.fleet.agent.relay import Relay
 from zodiacedge.util.gzipped import gzipped
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    import zodiacedge as ze
     from fleet.middle import Handler
     from fleet.running import Device, Farm
 
@@ -184,6 +185,61 @@ def test_blobs_are_asked_for_once_and_have_ranges(farm: Farm, relay: Relay) -> N
         part = pool.request("GET", base(relay) + path, headers={"Range": "bytes=7-"})
         assert (part.status, part.data) == (206, blob.read_bytes()[7:])
         assert pool.request("GET", f"{base(relay)}metadata/9.root.json").status == 404
+
+
+def test_a_blob_that_is_another_one_is_neither_handed_on_nor_kept(
+    farm: Farm, make_device: Callable[..., Device], tmp_path: Path
+) -> None:
+    (blob,) = (farm.repository.path / "targets").rglob("*.zpack")
+    path = blob.relative_to(farm.repository.path).as_posix()
+    with between(farm.repository.path) as middle, urllib3.PoolManager(retries=False) as pool:
+        relay = Relay(make_device().kb, tmp_path / "relay", middle.base, "127.0.0.1", 0)
+        middle.instead[path] = b"something else"
+        assert pool.request("GET", base(relay) + path).status == 404
+        middle.instead.clear()
+        assert pool.request("GET", base(relay) + path).data == blob.read_bytes()
+        relay.close()
+
+
+def test_a_device_that_begins_to_serve_hands_on_what_it_runs_already(
+    farm: Farm, make_device: Callable[..., Device]
+) -> None:
+    """It has its pack, of which one version came as a delta, before anybody could ask it for anything."""
+    serves = make_device("wt2")
+    serves.settle("on probation diagnosis 1")
+    farm.publish(diagnosis(2))
+    serves.settle("on probation diagnosis 2")
+    alone = make_device("wt1", allow=("diagnosis",))
+    with alone.kb.change() as change:
+        change.remove_facts([("reading", "wt1", 95)])
+    alone.until(lambda: alone.agent._assigned == {})
+    serves.restart()
+    relay = Relay(serves.kb, serves.folder / "relay", farm.base, "127.0.0.1", 0)
+    serves.agent.serve(relay.own_base)
+    serves.until(lambda: serves.agent._handed)
+    farm.stop()
+    with alone.kb.change() as change:
+        change.add_facts([("reading", "wt1", 95)])
+        change.add_facts(f'zodiac:neighbour("wt2", "{base(relay)}", "air") .')
+    alone.settle("on probation diagnosis 2")
+    relay.close()
+
+
+def test_what_is_announced_is_where_neighbours_are_served(tmp_path: Path) -> None:
+    with ze.open() as kb:
+        for host, network, announced in (
+            ("0.0.0.0", "10.0.0.2", "10.0.0.2"),  # noqa: S104 - on purpose
+            ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
+            ("127.0.0.2", "127.0.0.1", "127.0.0.2"),
+            ("127.0.0.1", "10.0.0.2", None),
+        ):
+            relay = Relay(kb, tmp_path / "relay", "http://127.0.0.1:9/", host, 0)
+            if announced is None:
+                with refused("F010"):
+                    relay.announced_host(network)
+            else:
+                assert relay.announced_host(network) == announced
+            relay.close()
 
 
 def test_metadata_comes_compressed_through_a_neighbour(farm: Farm, relay: Relay) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from base64 import b64decode, b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -66,15 +67,21 @@ class DeviceKey:
         """The public part, in hexadecimal digits."""
         return self._key.public_key().public_bytes_raw().hex()
 
+    @property
+    def mark(self) -> str:
+        """A short mark of the key, by which others recognise the device."""
+        return sha256(self.public.encode()).hexdigest()[:_DIGITS]
+
     def sign(self, data: bytes) -> str:
-        """Sign some bytes."""
-        return self._key.sign(data).hex()
+        """Sign some bytes; the signature is in Base64, which is shorter than digits."""
+        return b64encode(self._key.sign(data)).decode()
 
 
 def is_signed(key: str, data: bytes, signature: str) -> bool:
     """Return whether the key of a device signed some bytes."""
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), data)
+        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
+        public.verify(b64decode(signature, validate=True), data)
     except (InvalidSignature, ValueError):
         return False
     return True

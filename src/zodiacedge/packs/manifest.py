@@ -141,9 +141,14 @@ def check_of(fields: Fields, prefixes: Mapping[str, str] | None = None) -> Check
     return Check(format_query(query, {}), answers)
 
 
+def is_name(name: str) -> bool:
+    """Return whether packs can have a name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def checked_name(name: str) -> str:
     """Return the name of a pack; raise ValueError if packs cannot have it."""
-    if _NAME.fullmatch(name):
+    if is_name(name):
         return name
     raise ValueError(f"{name!r} is no name of a pack: letters, digits, - and _, at most 64, a letter first")
 

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     "--allow", multiple=True, metavar="PACK", help="Take it from neighbours unassigned, if no hub is heard."
 )
 @click.option("--serve", type=click.IntRange(0, 65535), metavar="PORT", help="Hand packs on to neighbours.")
-@click.option("--serve-host", default="127.0.0.1", show_default=True, help="The address for neighbours.")
+@click.option(
+    "--serve-host",
+    metavar="HOST",
+    help="The address for neighbours.  [default: that of --discover, or 127.0.0.1]",
+)
 @click.option("--discover", metavar="ADDRESS", help="Find neighbours in the network of this own address.")
 @click.option(
     "--probation", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Seconds of probation."
@@ -74,7 +78,7 @@ def command(  # noqa: PLR0913 - one argument per option
     mqtt: str | None,
     allow: tuple[str, ...],
     serve: int | None,
-    serve_host: str,
+    serve_host: str | None,
     probation: float,
     hold_off: float,
     discover: str | None,
@@ -100,6 +104,7 @@ def command(  # noqa: PLR0913 - one argument per option
     if discover:
         need("discovery", "--discover")
     from zodiacedge.fleet.agent.agent import Agent, AgentOptions  # noqa: PLC0415 - of an extra
+    from zodiacedge.fleet.agent.listener import address_of  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.relay import Relay  # noqa: PLC0415 - of an extra
     from zodiacedge.fleet.agent.sources import (  # noqa: PLC0415 - of an extra
         HttpSource,
@@ -134,18 +139,23 @@ def command(  # noqa: PLR0913 - one argument per option
             open_things.callback(MqttSource(kb, mqtt, console.note).close)
         relay = None
         if serve is not None:
-            with can_listen(serve_host, serve, "--serve-host and --serve"):
-                relay = Relay(kb, agent.folder / "relay", hub, serve_host, serve)
+            host = serve_host or discover or "127.0.0.1"
+            with can_listen(host, serve, "--serve-host and --serve"):
+                relay = Relay(kb, agent.folder / "relay", hub, host, serve)
             open_things.callback(relay.close)
-            agent.serve(f"http://{serve_host}:{relay.server_port}/")
-            console.text(f"serving neighbours on http://{serve_host}:{relay.server_port}/")
+            agent.serve(relay.own_base)
+            console.text(f"serving neighbours on {address_of(host, relay.server_port)}")
         if lines:
             follow_lines(kb, sys.stdin, console.note)
         sources: list[Callable[[], object]] = [stream.follow] if stream else []
         if discover:
-            from zodiacedge.fleet.agent.discovery import Discovery  # noqa: PLC0415 - of an extra
+            from zodiacedge.fleet.agent.discovery import Announced, Discovery  # noqa: PLC0415 - of an extra
 
-            network = Discovery(kb, agent.memory.name, discover, relay.server_port if relay else None)
+            announced = None
+            if relay:
+                at = relay.announced_host(discover)
+                announced = Announced(agent.mark, agent.memory.name, at, relay.server_port)
+            network = Discovery(kb, discover, announced)
             open_things.callback(network.close)
             sources.append(network.look)
         agent.run(*sources)

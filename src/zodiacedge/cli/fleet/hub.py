@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.fleet.usable import can_use, listening
+from zodiacedge.cli.fleet.usable import allow_connections, can_use, listening
 from zodiacedge.cli.options import FILE
 from zodiacedge.extras import need
 from zodiacedge.util.freed_memory import hold_little
 
 if TYPE_CHECKING:
     from zodiacedge.cli.console import Console
+
+# Devices report twice in an upgrade, with a probation between: they need not connect again, by TLS above all.
+_KEPT_SECONDS = 75
 
 
 @click.command("hub")
@@ -51,12 +54,11 @@ def command(  # noqa: PLR0913 - one argument per option
     import uvicorn  # noqa: PLC0415 - of an extra
 
     from zodiacedge.fleet.hub.server import Hub, Server  # noqa: PLC0415 - of an extra
-    from zodiacedge.fleet.trust.keys import ONLINE, key_in  # noqa: PLC0415 - of an extra
 
-    key = key_in(keys, ONLINE)
+    allow_connections()
     with listening(host, port) as listens:
         with can_use(folder):
-            hub = Hub(Path(folder), key, lambda problem: console.fail(problem.diagnostics))
+            hub = Hub(Path(folder), Path(keys), lambda problem: console.fail(problem.diagnostics))
         try:
             config = uvicorn.Config(
                 hub.app,
@@ -67,6 +69,7 @@ def command(  # noqa: PLR0913 - one argument per option
                 ssl_certfile=tls_cert,
                 ssl_keyfile=tls_key,
                 timeout_graceful_shutdown=1,
+                timeout_keep_alive=_KEPT_SECONDS,
             )
             with can_use(f"{tls_cert} with {tls_key}"):
                 config.load()

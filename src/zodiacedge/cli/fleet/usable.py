@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +11,12 @@ from zodiacedge.errors import Diagnostic, FleetProblem, LoadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def allow_connections() -> None:
+    """Let this process have as many files open as it may: each device that waits for news is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def listening(host: str, port: int) -> socket.socket:

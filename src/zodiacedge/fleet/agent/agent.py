@@ -24,6 +24,8 @@ from zodiacedge.fleet.problems import unreachable
 from zodiacedge.fleet.trust.client import Client
 from zodiacedge.fleet.trust.metadata import device_name
 from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.packs.fields import document_of
+from zodiacedge.packs.manifest import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,7 +75,9 @@ class Agent:
         self.kb, self.options, self._notify = kb, options, notify
         self.folder = folder
         self.memory = AgentMemory.load(folder / "memory.json")
-        self._link = HubLink(options.hub, DeviceKey(folder / "device.key"))
+        key = DeviceKey(folder / "device.key")
+        self.mark = key.mark
+        self._link = HubLink(options.hub, key)
         self._enrol(folder)
         root = (folder / "root.json").read_bytes()
         self._client = Client(folder / "trust", root, [self._link.base])
@@ -81,8 +85,8 @@ class Agent:
         self._policy = OwnPolicy(options.allow, self.memory, self.activation, self._client)
         self._assigned: dict[str, int] | None = None
         self._serves = False
-        self._whole: dict[str, int] = {}
-        """The versions that are kept whole for neighbours."""
+        self._handed: set[str] = set()
+        """What the relay of this device was asked for, and keeps for neighbours."""
         self._sent: object = None
         self._sent_at = 0.0
         self._pause = _LEAST_PAUSE
@@ -94,6 +98,8 @@ class Agent:
         self._next_try = 0.0
         self._news = threading.Event()
         self._news.set()
+        self._taking = threading.Lock()
+        """Held while news are taken: what is heard meanwhile is compared with what was taken."""
         self._woken = threading.Event()
         """Ends the pause between two steps."""
         self._version = 0
@@ -137,7 +143,13 @@ class Agent:
         problems = _problems_of((*sources, *own))
         if time.monotonic() >= self._next_try:
             # A hub that takes no status may still say what to run, and what is staged needs no hub.
-            parts = (self._send, self._take_assignment, self._keep_packs, self._bring_by_policy)
+            parts = (
+                self._send,
+                self._take_assignment,
+                self._keep_packs,
+                self._hand_on,
+                self._bring_by_policy,
+            )
             self._failed = _problems_of(parts)
             if self._failed:
                 self._next_try = time.monotonic() + self._pause * uniform(0.5, 1)  # noqa: S311 - no secret
@@ -165,7 +177,8 @@ class Agent:
         """Note the packs that the rules of the device need, or needed until a short time ago."""
         needed, now = self.memory.needed, time.time()
         before = dict(needed)
-        asked = {str(name) for (name,) in self.kb.query(f"?- <{NEEDS}>(P) .")}
+        named = {str(name) for (name,) in self.kb.query(f"?- <{NEEDS}>(P) .")}
+        asked = {name for name in named if is_name(name)}
         for name in asked:
             # Noted now and then only: a file is written for it.
             if name not in needed or abs(now - needed[name]) > self.options.hold_off / 10:
@@ -177,18 +190,24 @@ class Agent:
                 del needed[name]
         if needed != before:
             self.memory.save()
+        for name in sorted(named - asked):
+            # A hub would refuse all of a status that names it.
+            note = "a pack is named by letters, digits, - and _; look at the rules of zodiac:needs"
+            raise FleetProblem(Diagnostic("F009", f"{name!r} is needed, and is no name of a pack", note))
 
     def _status(self) -> dict[str, object]:
         packs = {
-            name: {"version": state.version, "state": state.state, "reasons": list(state.reasons)}
+            name: document_of(
+                {"version": state.version, "state": state.state, "reasons": list(state.reasons)}
+            )
             for name, state in self.activation.states().items()
         }
         running = {
             name: {"version": pack.manifest.version, "digest": pack.manifest.digest}
             for name, pack in self.kb.installed.installed.items()
         }
-        needs = sorted(self.memory.needed)
-        return {"packs": packs, "running": running, "needs": needs, "stale": int(self.memory.stale)}
+        needs, stale = sorted(self.memory.needed), int(self.memory.stale)
+        return document_of({"packs": packs, "running": running, "needs": needs, "stale": stale or ""})
 
     def _send(self) -> None:
         """Send a status that differs from the last, or that one again after a while."""
@@ -205,15 +224,16 @@ class Agent:
         """Take what is assigned, if there is news; note since when nothing new can be believed."""
         if not self._news.is_set():
             return
-        self._news.clear()
-        try:
-            self._client.refresh()
-            assigned = self._client.assigned(self.memory.name)
-        except (FleetProblem, OSError):
-            self._news.set()
-            self._note_stale(time.time() if not self.memory.stale else self.memory.stale)
-            raise
-        self._assigned, self._version = dict(assigned.packs), assigned.version
+        with self._taking:
+            self._news.clear()
+            try:
+                self._client.refresh()
+                assigned = self._client.assigned(self.memory.name)
+            except (FleetProblem, OSError):
+                self._news.set()
+                self._note_stale(time.time() if not self.memory.stale else self.memory.stale)
+                raise
+            self._assigned, self._version = dict(assigned.packs), assigned.version
         self._note_stale(0.0)
 
     def _keep_packs(self) -> None:
@@ -228,9 +248,15 @@ class Agent:
             base = (there.manifest.version, there.manifest.digest) if there else None
             fetch = partial(self._client.fetch, name, version, base)
             self.activation.bring(name, version, fetch, partial(self._client.fetch_whole, name, version))
-            if self._serves and self._whole.get(name) != version:
-                self._client.fetch_whole(name, version)
-                self._whole[name] = version
+
+    def _hand_on(self) -> None:
+        """Ask the relay for what a neighbour needs to run the same packs, so that it is kept there."""
+        if not self._serves or self._assigned is None:
+            return
+        for path in self._client.needed(self._assigned):
+            if path not in self._handed:
+                self._client.ask(path)
+                self._handed.add(path)
 
     def _bring_by_policy(self) -> None:
         """Bring what the owner allows from neighbours, if the hub cannot be heard or believed."""
@@ -284,10 +310,11 @@ class Agent:
                 self._woken.set()
             # A version that was heard and not taken, because a copy of the metadata was older, is asked for
             # again with each answer.
-            if version != self._version:
-                heard = version
-                self._news.set()
-                self._woken.set()
+            with self._taking:
+                if version != self._version:
+                    heard = version
+                    self._news.set()
+                    self._woken.set()
             # A hub that answers at once, whatever it is asked, is not asked without end.
             self._ended.wait(_LEAST_PAUSE)
 

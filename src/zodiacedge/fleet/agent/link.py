@@ -12,7 +12,7 @@ from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.fleet.identity import hashed, is_code, proof, root_mark
 from zodiacedge.fleet.problems import refused, unreachable
 from zodiacedge.fleet.trust.metadata import write_file
-from zodiacedge.fleet.trust.wire import FEW_HEADERS, checked_base
+from zodiacedge.fleet.trust.wire import FEW_HEADERS, asked, checked_base
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,14 +72,13 @@ class HubLink:
     ) -> bytes:
         timeout = urllib3.Timeout(connect=5, read=seconds or 15)
         try:
-            response = self._pool.request(
+            response = asked(
+                self._pool,
                 method,
                 self.base + path,
                 body=body,
                 headers={**FEW_HEADERS, **(headers or {})},
                 timeout=timeout,
-                preload_content=False,
-                decode_content=False,
             )
             try:
                 data = response.read(_MOST)

@@ -16,7 +16,7 @@ import urllib3
 from zodiacedge.errors import FleetProblem
 from zodiacedge.fleet.agent.published import OWN
 from zodiacedge.fleet.trust.metadata import write_file
-from zodiacedge.fleet.trust.wire import checked_base
+from zodiacedge.fleet.trust.wire import asked, checked_base
 from zodiacedge.language.parser import parse_fact
 from zodiacedge.packs.fields import Fields
 
@@ -149,9 +149,7 @@ class NeighbourFollower:
 
 def _ask(pool: urllib3.PoolManager, neighbour: Neighbour, mark: str) -> tuple[str, set[Fact]]:
     """Wait for facts that differ from those of a mark; raise what is wrong with the answer."""
-    response = pool.request(
-        "GET", f"{neighbour.url}published?after={mark}", preload_content=False, decode_content=False
-    )
+    response = asked(pool, "GET", f"{neighbour.url}published?after={mark}")
     try:
         data = response.read(_MOST_BYTES + 1)
     finally:

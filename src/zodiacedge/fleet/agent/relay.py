@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from hashlib import sha256
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import urllib3
 
+from zodiacedge.errors import Diagnostic, FleetProblem
+from zodiacedge.fleet.agent.listener import Handler, Listener, address_of
 from zodiacedge.fleet.agent.published import news
 from zodiacedge.fleet.trust.metadata import SERVED, write_file
-from zodiacedge.fleet.trust.wire import FEW_HEADERS
+from zodiacedge.fleet.trust.wire import BLOB, FEW_HEADERS, asked
 from zodiacedge.util.gzipped import expanded_within, gzipped
 
 if TYPE_CHECKING:
@@ -29,31 +31,44 @@ _BLOBS, _METADATA = "/targets/", "/metadata/"
 _ASKED = re.compile(r"/news/[A-Za-z0-9][A-Za-z0-9._-]*\?after=\d{1,18}")
 _PUBLISHED = re.compile(r"/published\?after=([0-9a-f]{0,64})")
 _POSTED = ("/enrol", "/status")
-_MOST_BODY, _MOST_FILE = 1 << 20, 64 << 20
+_MOST_FILE = 64 << 20
 _SECONDS, _NEWS_SECONDS = 40.0, 25.0
 
 
-class Relay(ThreadingHTTPServer):
+class Relay(Listener):
     """A server for neighbours."""
-
-    daemon_threads = True
 
     def __init__(self, kb: KnowledgeBase, folder: Path, hub: str, host: str, port: int) -> None:
         """Keep what is handed on in a folder; the hub may be a neighbour, too."""
         self.kb = kb
-        super().__init__((host, port), _Handler)
+        super().__init__(host, port, _Handler)
         self.folder, self.hub = folder, hub.rstrip("/")
         self.pool = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=3, read=_SECONDS), retries=False, maxsize=8
         )
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
-        self._thread.start()
+        self.start()
+
+    @property
+    def own_base(self) -> str:
+        """The address at which this device reaches its relay."""
+        host = str(self.server_address[0])
+        if ip_address(host).is_unspecified:
+            host = "::1" if ":" in host else "127.0.0.1"
+        return address_of(host, self.server_port)
+
+    def announced_host(self, network: str) -> str:
+        """Return the address to announce in the network of an address; raise if nobody there reaches it."""
+        host = str(self.server_address[0])
+        if ip_address(host).is_unspecified:
+            return network
+        if _is_loopback(host) and not _is_loopback(network):
+            note = f"leave --serve-host out, or say --serve-host {network}"
+            raise FleetProblem(Diagnostic("F010", f"nobody in the network of {network} reaches {host}", note))
+        return host
 
     def close(self) -> None:
         """Stop serving."""
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+        super().close()
         self.pool.clear()
 
     def file(self, path: str) -> tuple[int, bytes]:
@@ -66,6 +81,9 @@ class Relay(ThreadingHTTPServer):
         except (urllib3.exceptions.HTTPError, OSError):
             return (200, kept.read_bytes()) if kept.is_file() else (404, b"")
         if status == 200:
+            if (named := BLOB.search(path)) and sha256(data).hexdigest() != named[1]:
+                # It would be kept, and handed on for ever.
+                return 404, b""
             write_file(kept, data)
         return status, data
 
@@ -78,9 +96,7 @@ class Relay(ThreadingHTTPServer):
             headers["Zodiac-Signature"] = signature
         if path.startswith(_METADATA):
             headers["Accept-Encoding"] = "gzip"
-        response = self.pool.request(
-            method, self.hub + path, body=body, headers=headers, preload_content=False, decode_content=False
-        )
+        response = asked(self.pool, method, self.hub + path, body=body, headers=headers)
         try:
             data = response.read(_MOST_FILE + 1)
         finally:
@@ -95,10 +111,17 @@ class Relay(ThreadingHTTPServer):
         return response.status, bytes(data)
 
 
-class _Handler(BaseHTTPRequestHandler):
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+class _Handler(Handler):
     server: Relay
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server names it
         """Hand on a file of the repository, or wait for news."""
         if SERVED.fullmatch(self.path):
             self._answer(*self.server.file(self.path))
@@ -110,16 +133,12 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(404, b"")
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - as http.server names it
         """Hand on a request that a device signed."""
-        length = self.headers.get("Content-Length", "")
-        if self.path not in _POSTED or not length.isdigit() or int(length) > _MOST_BODY:
+        if self.path not in _POSTED or (body := self.body()) is None:
             self._answer(404, b"")
         else:
-            self._hand_on("POST", self.rfile.read(int(length)))
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
-        """Print nothing."""
+            self._hand_on("POST", body)
 
     def _hand_on(self, method: str, body: bytes | None = None) -> None:
         signature = self.headers.get("Zodiac-Signature", "")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import IO, TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, FleetProblem, ZodiacError
+from zodiacedge.fleet.agent.listener import Handler, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from zodiacedge.kb.knowledge_base import KnowledgeBase
 
     Notify = Callable[[str], object]
-
-_MOST_BODY = 1 << 20
 
 
 def take(kb: KnowledgeBase, text: str, source: str) -> int:
@@ -39,44 +37,31 @@ def follow_lines(kb: KnowledgeBase, stream: IO[str], notify: Notify) -> threadin
     return thread
 
 
-class HttpSource(ThreadingHTTPServer):
+class HttpSource(Listener):
     """Takes `POST /facts` from programs on this machine, and answers when the facts are in the store."""
-
-    daemon_threads = True
 
     def __init__(self, kb: KnowledgeBase, port: int, notify: Notify) -> None:
         """Listen on the loopback address only."""
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__("127.0.0.1", port, _Handler)
         self.kb, self.notify = kb, notify
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop listening."""
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
+        self.start()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: HttpSource
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - as http.server names it
         """Take facts."""
-        length = self.headers.get("Content-Length", "")
-        if self.path != "/facts" or not length.isdigit() or int(length) > _MOST_BODY:
+        if self.path != "/facts" or (body := self.body()) is None:
             self._answer(404, {"error": "POST /facts takes a text of facts, of 1 MiB at most"})
             return
         try:
-            text = self.rfile.read(int(length)).decode()
+            text = body.decode()
             self._answer(200, {"version": take(self.server.kb, text, "HTTP")})
         except ZodiacError as problem:
             self._answer(400, {"diagnostics": [found.to_dict() for found in problem.diagnostics]})
         except UnicodeDecodeError as error:
             self._answer(400, {"error": str(error)})
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
-        """Print nothing: a reading is not news."""
 
     def _answer(self, status: int, document: object) -> None:
         data = json.dumps(document).encode()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.fleet.hub.codes import Codes
 from zodiacedge.fleet.identity import is_signed
+from zodiacedge.fleet.trust.keys import ONLINE, key_in
 from zodiacedge.fleet.trust.metadata import device_name, write_file
 from zodiacedge.fleet.trust.repository import Repository
 from zodiacedge.language.ast import Fact, fact
@@ -26,8 +27,6 @@ from zodiacedge.terms import Literal, integer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
-
-    from securesystemslib.signer import CryptoSigner
 
 _STATES = {"active": "worked", "returned": "failed", "refused": "failed"}
 _REPORTED = (
@@ -58,13 +57,14 @@ class Status(NamedTuple):
 class HubState:
     """The store, the repository and the codes of a hub, in a folder."""
 
-    def __init__(self, folder: Path, online: CryptoSigner, changed: Callable[[str], object]) -> None:
+    def __init__(self, folder: Path, keys: Path, changed: Callable[[str], object]) -> None:
         """Open a hub's folder; `changed` is called with each device whose assignment is new."""
         self.repository = Repository(folder / "repository")
         self.repository.root()
         self.codes = Codes(folder / "codes")
         self.rules = folder / "rules"
-        self._online = online
+        self.keys = keys
+        self._online = key_in(keys, ONLINE)
         self._changed = changed
         self._lock = threading.RLock()
         if not (self.rules / "assign.rules").exists():
@@ -112,6 +112,13 @@ class HubState:
                 change.remove_facts(sorted(before - now, key=str))
             self._sign()
             return True
+
+    def take_key(self) -> None:
+        """Read the online key again, and sign everything with it if it is another one."""
+        with self._lock:
+            before, self._online = self._online, key_in(self.keys, ONLINE)
+            if before.public_key.keyid != self._online.public_key.keyid:
+                self.renew()
 
     def renew(self) -> None:
         """Sign what is new or about to expire: snapshot, timestamp and all assignments."""

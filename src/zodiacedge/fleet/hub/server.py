@@ -23,7 +23,7 @@ from starlette.routing import Route
 from tuf.api.exceptions import RepositoryError
 from tuf.api.metadata import Targets
 
-from zodiacedge.errors import FleetProblem
+from zodiacedge.errors import FleetProblem, StoreProblem, ZodiacError
 from zodiacedge.fleet.hub.assignments import HubState
 from zodiacedge.fleet.hub.files import Files
 from zodiacedge.fleet.hub.watch import Watch
@@ -34,14 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from securesystemslib.signer import CryptoSigner
     from starlette.requests import Request
-
-    from zodiacedge.errors import ZodiacError
 
 _MOST_BODY = 1 << 20
 _WAIT_SECONDS = 30.0
-_BAD, _FORBIDDEN, _LARGE = 400, 403, 413
+_BAD, _FORBIDDEN, _LARGE, _UNAVAILABLE = 400, 403, 413, 503
 
 
 class Server(uvicorn.Server):
@@ -61,15 +58,15 @@ class Server(uvicorn.Server):
 class Hub:
     """A hub in a folder, as an application of Starlette."""
 
-    def __init__(self, folder: Path, online: CryptoSigner, notify: Callable[[ZodiacError], object]) -> None:
-        """Open the folder of a hub; `notify` is called with the problems of files that an operator wrote."""
+    def __init__(self, folder: Path, keys: Path, notify: Callable[[ZodiacError], object]) -> None:
+        """Open the folders of a hub and of its key; `notify` gets problems of an operator's files."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news: dict[str, asyncio.Event] = {}
         self._waiting: Counter[str] = Counter()
         """How many wait for news of a device."""
         self._released = False
         self._counts = {"enrolled": 0, "statuses": 0, "refused": 0}
-        self.state = HubState(folder, online, self._changed)
+        self.state = HubState(folder, keys, self._changed)
         self._watch = Watch(self.state, notify)
         files = Files(self.state.repository.path)
         self.app = Starlette(
@@ -132,10 +129,14 @@ class Hub:
                 return JSONResponse({"error": "the request is too large"}, _LARGE)
         try:
             answer = await run_in_threadpool(take, body)
-        except FleetProblem as problem:
+        except (StoreProblem, OSError) as problem:
+            # The disk is full: the device tries again.
+            return JSONResponse({"error": str(problem)}, _UNAVAILABLE)
+        except ZodiacError as problem:
             self._counts["refused"] += 1
             found = problem.diagnostics[0]
-            return JSONResponse({"code": found.code, "error": found.message, "note": found.note}, _FORBIDDEN)
+            status = _FORBIDDEN if isinstance(problem, FleetProblem) else _BAD
+            return JSONResponse({"code": found.code, "error": found.message, "note": found.note}, status)
         except (ValueError, RecursionError) as error:
             self._counts["refused"] += 1
             return JSONResponse({"error": str(error)}, _BAD)

@@ -7,7 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from zodiacedge.errors import StoreProblem, ZodiacError
+from zodiacedge.errors import FleetProblem, StoreProblem, ZodiacError
+from zodiacedge.fleet.trust.keys import ONLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ class Watch:
     def look(self) -> None:
         """Take what is new; when this returns, it is in force, whoever took it."""
         with self._looking:
-            for part in (self._look_at_rules, self._look_at_packs, self._look_at_times):
+            for part in (self._look_at_key, self._look_at_rules, self._look_at_packs, self._look_at_times):
                 try:
                     part()
                 except ZodiacError as problem:
@@ -53,14 +54,18 @@ class Watch:
                     if str(problem) != self._problem:
                         self._notify(problem)
                     self._problem = str(problem)
-                    if isinstance(problem, StoreProblem):
+                    if isinstance(problem, StoreProblem | FleetProblem):
                         self._seen.clear()
                 except Exception as problem:  # noqa: BLE001 - files come and go, disks are full: the next look may succeed
                     _LOGGER.warning("%s", problem)
                     self._seen.clear()
 
+    def _look_at_key(self) -> None:
+        if self._is_new(self._state.keys, f"{ONLINE}.pem"):
+            self._state.take_key()
+
     def _look_at_rules(self) -> None:
-        if self._is_new(self._state.rules, "*.rules"):
+        if self._is_new(self._state.rules, "**/*.rules"):
             self._state.take_rules()
 
     def _look_at_packs(self) -> None:
@@ -79,7 +84,7 @@ class Watch:
 
     def _is_new(self, folder: Path, pattern: str) -> bool:
         """Return whether files of a folder differ from those of the last time."""
-        now = sorted((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in folder.rglob(pattern))
+        now = sorted((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in folder.glob(pattern))
         if self._seen.get(folder) == now:
             return False
         self._seen[folder] = now

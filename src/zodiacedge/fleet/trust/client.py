@@ -14,7 +14,7 @@ from tuf.api.exceptions import (
     ExpiredMetadataError,
     RepositoryError,
 )
-from tuf.api.metadata import Targets
+from tuf.api.metadata import Root, Snapshot, Targets
 from tuf.ngclient import Updater, UpdaterConfig
 
 from zodiacedge.fleet.clock import now
@@ -173,6 +173,28 @@ class Client:
         if not isinstance(pack, Pack) or (pack.name, pack.version) != (name, version):
             raise disagreed(f"the pack {name} {version}", f"its file holds {pack}")
         return pack
+
+    def needed(self, packs: Mapping[str, int]) -> Iterator[str]:
+        """Yield the paths of all that a device needs to run packs, if it trusts the same first root."""
+        trusted = self._trusted()._trusted_set  # noqa: SLF001 - as in _role
+        yield from (f"metadata/{number}.{Root.type}.json" for number in range(1, trusted.root.version + 1))
+        yield f"metadata/{trusted.snapshot.version}.{Snapshot.type}.json"
+        yield f"metadata/{trusted.targets.version}.{Targets.type}.json"
+        for name, version in packs.items():
+            target = self._target(pack_path(name, version))
+            role = self._role(pack_role(name))
+            if target is not None and role is not None:
+                yield f"metadata/{role.version}.{pack_role(name)}.json"
+                yield f"targets/{next(iter(target.get_prefixed_paths()))}"
+
+    def ask(self, path: str) -> None:
+        """Ask for a file, for the one that answers to keep it."""
+        try:
+            self._fetcher.download_bytes(f"{FirstThatAnswers.MARK}{path}", MOST_BYTES)
+        except DownloadError as error:
+            raise _problem(path, self.bases, error) from error
+        finally:
+            self.wire.forget()
 
     def _blob(self, target: TargetFile) -> Pack | PackDelta:
         """Download a blob; one that is not as published is asked for once more, from its beginning."""

@@ -209,6 +209,10 @@ class Repository:
     def renew(self, online: CryptoSigner, *, only_if_needed: bool = False) -> bool:
         """Sign a snapshot of what is there, and a timestamp; return whether anything changed."""
         with self._exclusive():
+            trusted = self.metadata.newest(Root.type, Root).roles[Timestamp.type].keyids
+            if online.public_key.keyid not in trusted:
+                note = "give the hub the key online of the folder where zodiac keys rotate wrote a new one"
+                raise bad_keys(self.path, "trusts another key online", note)
             if only_if_needed and not self._is_due():
                 return False
             self._renew(online)

@@ -22,15 +22,48 @@ from zodiacedge.errors import Diagnostic, FleetProblem
 from zodiacedge.util.gzipped import expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
     from pathlib import Path
 
-_BLOB = re.compile(r"/targets/(?:[^/]+/)*([0-9a-f]{64})\.")
+# The address of a blob, which names its contents.
+BLOB = re.compile(r"/targets/(?:[^/]+/)*([0-9a-f]{64})\.")
 _CHUNK = 1 << 16
 _TRIES = 4
 # What urllib3 sends by itself and no hub reads.
 FEW_HEADERS = {"User-Agent": SKIP_HEADER, "Accept-Encoding": SKIP_HEADER}
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416
+
+
+def asked(  # noqa: PLR0913 - as urllib3 takes them
+    pool: urllib3.PoolManager,
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    timeout: urllib3.Timeout | None = None,
+) -> urllib3.BaseHTTPResponse:
+    """Send a request, whose answer is read and closed by the caller.
+
+    A server closes connections that it kept long enough, also in the moment of the next request, which is
+    sent again then.
+    """
+
+    def send() -> urllib3.BaseHTTPResponse:
+        return pool.request(
+            method,
+            url,
+            headers=headers,
+            body=body,
+            timeout=timeout or pool.connection_pool_kw["timeout"],
+            preload_content=False,
+            decode_content=False,
+        )
+
+    try:
+        return send()
+    except urllib3.exceptions.ProtocolError:
+        return send()
 
 
 def checked_base(address: str) -> str:
@@ -59,7 +92,7 @@ class Wire(FetcherInterface):
 
     def part(self, url: str) -> Path | None:
         """Return the file that holds the part of a blob; None for metadata."""
-        match = _BLOB.search(urlsplit(url).path)
+        match = BLOB.search(urlsplit(url).path)
         return self._partial / match.group(1) if match else None
 
     def forget(self) -> None:
@@ -104,15 +137,15 @@ class Wire(FetcherInterface):
         headers = dict(FEW_HEADERS)
         if received:
             headers["Range"] = f"bytes={received}-"
-        elif not _BLOB.search(urlsplit(url).path):
+        elif not BLOB.search(urlsplit(url).path):
             headers["Accept-Encoding"] = "gzip"
-        response = self._pool.request(
-            "GET", url, headers=headers, preload_content=False, decode_content=False
-        )
+        response = asked(self._pool, "GET", url, headers=headers)
         try:
             if response.status == _UNSATISFIABLE and received:
                 return
             if response.status not in {_OK, _PARTIAL}:
+                # A connection whose answer was read goes on: each refresh asks for a root that is not there.
+                response.read1(_CHUNK)
                 raise DownloadHTTPError(f"{url}: HTTP status {response.status}", response.status)
             # A server without ranges sends everything again.
             skip = received if response.status == _OK else 0
