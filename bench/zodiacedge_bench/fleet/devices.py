@@ -10,10 +10,12 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
+from zodiacedge.errors import FleetProblem
 from zodiacedge.fleet.agent.agent import Agent, AgentOptions
 from zodiacedge.opening import open_kb
 
@@ -22,6 +24,7 @@ _THREADS = 8
 _PAUSE = 0.02
 # A device without news takes a step now and then, as agents do.
 _IDLE_SECONDS = 10.0
+_TRIES = 20
 
 
 class Reached(NamedTuple):
@@ -40,9 +43,16 @@ class _Device:
         with self.kb.change() as change:
             change.add_facts([("reading", f"{name}-{n}", 50 + n) for n in range(50)])
         options = AgentOptions(base, name, code, probation=0.0)
-        self.agent = Agent(self.kb, folder / name, options, lambda _: None)
+        self.agent = self._enrolled(folder / name, options)
         self.next_step = 0.0
         self.moment = 0.0
+
+    def _enrolled(self, folder: Path, options: AgentOptions) -> Agent:
+        """Return the agent; where the hub is too busy to answer, it enrols again, as a service would."""
+        for _ in range(_TRIES):
+            with suppress(FleetProblem):
+                return Agent(self.kb, folder, options, lambda _: None)
+        return Agent(self.kb, folder, options, lambda _: None)
 
     def lead(self, version: int) -> bool:
         """Take a step if there is something to do; return whether a version is in force and reported."""
