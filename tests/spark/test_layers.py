@@ -10,7 +10,7 @@ import pytest
 
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.spark.maintain.layers import layered
-from zodiacedge.engine.spark.storage.files import TYPED, Relation, SignedFiles, read_file
+from zodiacedge.engine.spark.storage.files import TYPED, Relation, Segment, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.workspace import Options, Workspace
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_what_moved_is_a_layer_on_the_old_files(
     new = Relation("new", 1)
     after = {relation: files.content(relation, rows) for relation, (_, rows) in sides.items() if rows}
     after[new] = files.content(new, unary)
-    found = layered(workspace, before, after, Settings().yield_point)
+    found = layered(workspace, Segment(before), after, Settings().yield_point)
     for relation, (_, rows) in sides.items():
         assert rows_of(relation, found[relation]) == rows, relation
     # The old files stay where few rows moved: 7 and one that came back went, 5 came.

@@ -4,6 +4,10 @@ The task reads the rows of its partition (`plan.placement`): those of other owne
 rounds, and those that other partitions derived in the last one, which are the first delta. It applies the
 rules with the kernels of the embedded engine. What it derives for itself is its next delta, until there is
 none; what it derives for other partitions goes into a file, a block for each.
+
+At its home a fact has a stamp: the round in which it was first derived, from facts that all have smaller
+ones. A partition that derives a fact late may have derived it before its home knew, so the home takes the
+least of the stamps that arrive.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ from zodiacedge.plan.order import OWN_ROWS, arrange, expected
 from zodiacedge.plan.variants import needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from zodiacedge.engine.embedded.types import Ids, Keys
     from zodiacedge.engine.spark.evaluate.inputs import Input
@@ -51,12 +55,17 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 
     Columns = list[Keys]
+    # Columns of fingerprints, and at home the stamps of the rows.
+    StampedColumns = tuple[Columns, Ids | None]
 
 # A task ends its round after so many new rows, and goes on in the next.
 _MOST_NEW_ROWS = 4_000_000
 # The rows that a worker keeps in memory between the rounds.
 _MOST_LOADED_ROWS = 10_000_000
 _ROWS = "rows"
+# Known rows with smaller stamps than those that they were written with.
+_SOONER = "sooner"
+_NEVER = np.iinfo(np.int32).max
 
 
 class PlacedBlock(NamedTuple):
@@ -95,8 +104,8 @@ class RoundTask:
     inbox: tuple[PlacedBlock, ...]
     """The rows that were derived for this partition in the last round."""
     terms: TermFiles
-    first: bool
-    """Whether the rows of other owners are new."""
+    rounds: int
+    """The number of rounds before; if there were none, the rows of other owners are new."""
     most_rounds: int
     """The maximum number of local rounds."""
 
@@ -142,45 +151,109 @@ class _PlacedTable:
     visible: Table
     underived: Table
     """At home: the rows of other owners that the node has not derived."""
+    is_home: bool
+    stamps: Ids = field(default_factory=lambda: np.zeros(0, np.int32))
+    """At home: the stamp of each visible row, `_NEVER` if the node has not derived it."""
     start: int = 0
     """The number of rows at the start of the task."""
     rederived: list[Ids] = field(default_factory=list)
     """The rows of other owners that the node derived in this task."""
+    sooner: tuple[Ids, Ids] | None = None
+    """The rows of earlier tasks that got a smaller stamp in this one, and their stamps."""
 
-    def load(self, rows: Ids) -> None:
+    def load(self, rows: Ids, stamps: Ids | None) -> None:
         """Append rows derived in earlier tasks."""
         if len(self.underived):
             again = self.underived.mask(rows)
             self.underived.delete(rows[again])
+            if stamps is not None:
+                self._stamp(rows[again], stamps[again])
+                stamps = stamps[~again]
             rows = rows[~again]
+        before = len(self.visible)
         if self.visible.has_hash_set and len(rows) < len(self.visible):
             self.visible.insert(rows)
         else:
             self.visible.append_distinct(rows)
+        if stamps is not None:
+            self._room()[before : len(self.visible)] = stamps
+
+    def _room(self) -> Ids:
+        """Return the stamps of all visible rows; those of new rows may be set."""
+        count = len(self.visible)
+        if len(self.stamps) < count:
+            more = np.full(max(count, len(self.stamps) * 3 // 2) - len(self.stamps), _NEVER, np.int32)
+            self.stamps = np.concatenate((self.stamps, more))
+        return self.stamps
+
+    def _stamp(self, rows: Ids, stamps: Ids | int) -> None:
+        """Give visible rows stamps, of several the smallest."""
+        np.minimum.at(self._room(), self.visible.positions(rows), stamps)
+
+    def hasten(self, rows: Ids, stamps: Ids | None) -> None:
+        """Give rows of earlier tasks the smaller stamps that they got later."""
+        if stamps is None:
+            raise AssertionError(self.relation)
+        self._stamp(rows, stamps)
 
     def begin(self, *, first: bool) -> None:
         """Begin a task; `first` says whether all rows are new."""
         self.start = len(self.visible)
         self.rederived = []
+        self.sooner = None
         self.visible.settle()
         if first:
             self.visible.cells[L.T_LOW] = 0
 
-    def insert(self, rows: Ids) -> None:
-        """Insert derived rows; those that were not visible are the next delta."""
+    def receive(self, rows: Ids, stamps: Ids | None) -> None:
+        """Insert the rows that were derived for this partition."""
+        self._insert(rows)
+        if stamps is None:
+            return
+        known = self._room()[: self.start].copy()
+        self._stamp(rows, stamps)
+        sooner = np.flatnonzero((self.stamps[: self.start] < known) & (known < _NEVER))
+        self.sooner = self.visible.rows[sooner], self.stamps[sooner]
+
+    def insert(self, rows: Ids, stamp: int) -> None:
+        """Insert rows that were derived in a round; those that were not visible are the next delta."""
+        again = self._insert(rows)
+        if self.is_home:
+            self._room()[self.visible.cells[L.T_LOW] : self.visible.cells[L.T_HIGH]] = stamp
+            self._stamp(again, stamp)
+
+    def _insert(self, rows: Ids) -> Ids:
+        """Insert rows; return those of other owners that the node derives for the first time."""
         cells = self.visible.cells
         before = len(self.visible)
         self.visible.insert(rows)
         cells[L.T_LOW], cells[L.T_HIGH] = before, len(self.visible)
-        if len(self.underived):
-            again = distinct(self.underived.filter(rows, present=True))
-            self.underived.delete(again)
-            self.rederived.append(again)
+        if not len(self.underived):
+            return rows[:0]
+        again = distinct(self.underived.filter(rows, present=True))
+        self.underived.delete(again)
+        self.rederived.append(again)
+        return again
+
+    def written(self, columns: Callable[[Ids], Columns]) -> Iterator[tuple[str, Relation, Columns]]:
+        """Yield what the node derived in this task, at home with stamps."""
+        rows = np.concatenate((self.visible.rows[self.start :], *self.rederived))
+        if not self.is_home:
+            if len(rows):
+                yield _ROWS, self.relation, columns(rows)
+            return
+        stamps = self.stamps[self.start : len(self.visible)]
+        if self.rederived:
+            again = self.stamps[self.visible.positions(np.concatenate(self.rederived))]
+            stamps = np.concatenate((stamps, again))
+        for kind, chosen, numbers in ((_ROWS, rows, stamps), (_SOONER, *(self.sooner or (rows[:0], stamps)))):
+            if len(chosen):
+                yield kind, self.relation.with_stamps, [*columns(chosen), numbers.astype(np.int64)]
 
     @property
-    def derived(self) -> Ids:
-        """The rows that the node derived in this task."""
-        return np.concatenate((self.visible.rows[self.start :], *self.rederived))
+    def facts(self) -> int:
+        """The number of facts that the node derived in this task."""
+        return len(self.visible) - self.start + sum(map(len, self.rederived))
 
     @property
     def has_delta(self) -> bool:
@@ -210,7 +283,7 @@ class _Partition:
         self.translation = Translation(program.keys, program.hashing)
         if self.with_values:
             derived = (*self._read(task.known).values(), *self._read(task.inbox).values())
-            pieces = (column for columns in derived for column in columns)
+            pieces = (column for columns, _ in derived for column in columns)
             self.translation.load_values((*reader.seen(), *pieces), task.terms)
         self._partition_of_id: Keys = np.zeros(0, np.int64)
         self.by_name: dict[RelationName, Table] = {
@@ -229,7 +302,7 @@ class _Partition:
                     visible = self._own_part(visible, argument)
                 is_home = name in program.placement.heads and argument == arguments[0]
                 underived = Table.of(visible.rows) if is_home else Table(name[1])
-                self.placed[name].append(_PlacedTable(relation, argument, visible, underived))
+                self.placed[name].append(_PlacedTable(relation, argument, visible, underived, is_home))
                 self.by_name[relation] = visible
         heads = {_name(rule.head) for rule in program.placement.rules}
         self.own = {placed(name, n) for name in heads for n in program.placement.arguments[name]}
@@ -238,29 +311,22 @@ class _Partition:
         """Read the derived rows that were not read yet, and those that are new."""
         unread = [known for known in task.known if known.block.file.path not in self.read]
         self.read.update(block.file.path for block, _ in unread)
-        known, inbox = self._read(unread), self._read(task.inbox)
+        known, sooner, inbox = self._read(unread), self._read(unread, _SOONER), self._read(task.inbox)
         for table in self.tables():
             arity = table.relation.arity
             if table.relation in known:
-                table.load(self.translation.rows(known[table.relation], arity))
-            table.begin(first=task.first)
+                columns, stamps = known[table.relation]
+                table.load(self.translation.rows(columns, arity), stamps)
+            if table.relation in sooner:
+                columns, stamps = sooner[table.relation]
+                table.hasten(self.translation.rows(columns, arity), stamps)
+            table.begin(first=not task.rounds)
             if table.relation in inbox:
-                table.insert(self.translation.rows(inbox[table.relation], arity))
+                columns, stamps = inbox[table.relation]
+                table.receive(self.translation.rows(columns, arity), stamps)
 
-    def _read(self, blocks: Iterable[PlacedBlock]) -> dict[Relation, Columns]:
-        """Read blocks; of those written for fewer partitions, only the rows of this one."""
-        pieces: defaultdict[Relation, list[Columns]] = defaultdict(list)
-        for block, partitions in blocks:
-            for (_, relation), columns in read_block(block).items():
-                kept = columns
-                if partitions != self.partitions:
-                    targets = partitions_of(columns, self._arguments[relation], self.partitions)
-                    kept = [column[targets == self.number] for column in columns]
-                pieces[relation].append(kept)
-        return {
-            relation: [np.concatenate(column) for column in zip(*several, strict=True)]
-            for relation, several in pieces.items()
-        }
+    def _read(self, blocks: Iterable[PlacedBlock], kind: str = _ROWS) -> dict[Relation, StampedColumns]:
+        return read_own(blocks, kind, self._arguments, self.number, self.partitions)
 
     def _own_part(self, outside: Table, argument: Argument) -> Table:
         rows = outside.rows
@@ -297,23 +363,24 @@ class _Partition:
     def result(self, task: RoundTask, rounds: _LocalRounds) -> RoundResult:
         """Write the new rows of this partition, and those for the others."""
         blocks: list[list[tuple[str, Relation, Columns]]] = [[] for _ in range(task.partitions)]
-        for relation, rows, targets in rounds.sent():
+        for relation, rows, targets, stamps in rounds.sent():
             order = np.argsort(targets, kind="stable")
             ends = np.searchsorted(targets[order], np.arange(task.partitions + 1))
             columns = self.columns(rows[order])
+            if stamps is not None:
+                columns.append(stamps[order])
             for number, block in enumerate(blocks):
                 if ends[number] < ends[number + 1]:
                     part = slice(ends[number], ends[number + 1])
                     block.append((_ROWS, relation, [column[part] for column in columns]))
-        new = {table.relation: table.derived for table in self.tables()}
-        known = [(_ROWS, relation, self.columns(rows)) for relation, rows in new.items() if len(rows)]
+        known = [written for table in self.tables() for written in table.written(self.columns)]
         *outbox, kept = write_blocks(task.program.folder, [*blocks, known])
         self.read.add(kept.file.path)
         homes = [self.placed[name][0] for name in task.program.placement.heads]
         return RoundResult(
             known=kept,
             outbox=tuple(outbox),
-            facts=sum(len(new[home.relation]) for home in homes),
+            facts=sum(home.facts for home in homes),
             rows=self.rows,
             rounds=rounds.rounds,
         )
@@ -325,7 +392,7 @@ class _LocalRounds:
     def __init__(self, partition: _Partition, task: RoundTask) -> None:
         """Plan and assemble the rules for the tables of a partition."""
         self._partition = partition
-        self._most = task.most_rounds
+        self._before, self._most = task.rounds, task.most_rounds
         program = task.program
         self._registry = program.registry
         reads = _Reads(partition)
@@ -340,6 +407,8 @@ class _LocalRounds:
                 steps = arrange(body, positions, delta, reads, needed(body, rule.head.args))
                 self._assembly.add(steps, rule.head.args, target, later=False, rule=number)
         self._taken = dict.fromkeys(self._derived, 0)
+        # How many rows were derived by the end of each round.
+        self._ends: dict[RelationName, list[int]] = {name: [] for name in self._derived}
         self._frame: Frame = self._assembly.frame([], len(program.placement.rules))
         self.rounds = 0
 
@@ -349,28 +418,39 @@ class _LocalRounds:
         while any(table.has_delta for table in partition.tables()):
             execute(self._assembly, self._frame, self._registry, _unwatched)
             self.rounds += 1
+            for name, derived in self._derived.items():
+                self._ends[name].append(len(derived))
             if self.rounds >= self._most or sum(map(len, self._derived.values())) > _MOST_NEW_ROWS:
                 break
             for name, derived in self._derived.items():
                 rows = derived.rows[self._taken[name] :]
                 self._taken[name] = len(derived)
                 for table in partition.placed[name]:
-                    table.insert(rows[partition.partitions_of(rows, table.argument) == partition.number])
+                    here = partition.partitions_of(rows, table.argument) == partition.number
+                    table.insert(rows[here], self._before + self.rounds)
             for name, tables in partition.placed.items():
                 if name not in self._derived:
                     for table in tables:
                         table.visible.settle()
         return self
 
-    def sent(self) -> Iterator[tuple[Relation, Ids, Keys]]:
-        """Yield the rows derived for other partitions or for the next round, and the partition of each."""
+    def sent(self) -> Iterator[tuple[Relation, Ids, Keys, Keys | None]]:
+        """Yield the rows derived for other partitions or for the next round, and the partition of each.
+
+        Rows that are sent home have stamps.
+        """
         partition = self._partition
         for name, derived in self._derived.items():
             for table in partition.placed[name]:
                 targets = partition.partitions_of(derived.rows, table.argument)
                 sent = targets != partition.number
                 sent[self._taken[name] :] = True
-                yield table.relation, derived.rows[sent], targets[sent]
+                if not table.is_home:
+                    yield table.relation, derived.rows[sent], targets[sent], None
+                    continue
+                rounds = np.searchsorted(self._ends[name], np.flatnonzero(sent), side="right")
+                stamps = rounds.astype(np.int64) + (self._before + 1)
+                yield table.relation.with_stamps, derived.rows[sent], targets[sent], stamps
 
 
 @dataclass
@@ -476,19 +556,57 @@ class SegmentTask:
 
 
 def write_segment(task: SegmentTask) -> dict[Relation, DataFile]:
-    """Write the facts of one partition as files."""
-    pieces: defaultdict[Relation, list[Columns]] = defaultdict(list)
-    for block, partitions in task.known:
-        for (_, placed_relation), columns in read_block(block).items():
-            if placed_relation in task.homes:
-                relation = task.homes[placed_relation]
-                kept = columns
-                if partitions != task.partitions:
-                    targets = partitions_of(columns, task.arguments[placed_relation], task.partitions)
-                    kept = [column[targets == task.number] for column in columns]
-                pieces[relation].append(kept)
+    """Write the facts of one partition, with their stamps, as files."""
+    rows, sooner = (
+        read_own(task.known, kind, task.arguments, task.number, task.partitions) for kind in (_ROWS, _SOONER)
+    )
     written = {}
+    for home, relation in task.homes.items():
+        if home not in rows:
+            continue
+        columns, stamps = rows[home]
+        if stamps is None:
+            raise AssertionError(home)
+        late, smaller = sooner.get(home, ([], None))
+        if smaller is not None:
+            translation = Translation({}, Hashing())
+            table = Table.of(translation.rows(columns, relation.arity))
+            np.minimum.at(stamps, table.positions(translation.rows(late, relation.arity)), smaller)
+        written[relation] = write_indexed(task.folder, relation, [*columns, stamps.astype(np.int64)])
+    return written
+
+
+def read_own(
+    blocks: Iterable[PlacedBlock],
+    kind: str,
+    arguments: Mapping[Relation, Argument],
+    number: int,
+    partitions: int,
+) -> dict[Relation, StampedColumns]:
+    """Read the rows of one partition and one kind from blocks, and at home their stamps."""
+    pieces: defaultdict[Relation, list[Columns]] = defaultdict(list)
+    for block, divided in blocks:
+        for (name, relation), columns in read_block(block).items():
+            if name != kind:
+                continue
+            kept = columns
+            if divided != partitions:
+                # Blocks that were written for fewer partitions have rows of others.
+                argument = arguments[_unstamped(relation, arguments)]
+                width = len(columns) - (relation not in arguments)
+                targets = partitions_of(columns[:width], argument, partitions)
+                kept = [column[targets == number] for column in columns]
+            pieces[relation].append(kept)
+    read: dict[Relation, StampedColumns] = {}
     for relation, several in pieces.items():
         columns = [np.concatenate(column) for column in zip(*several, strict=True)]
-        written[relation] = write_indexed(task.folder, relation, columns)
-    return written
+        if relation in arguments:
+            read[relation] = columns, None
+        else:
+            read[_unstamped(relation, arguments)] = columns[:-1], columns[-1].astype(np.int32)
+    return read
+
+
+def _unstamped(relation: Relation, arguments: Mapping[Relation, Argument]) -> Relation:
+    """Return the placed relation that a relation with stamps is of."""
+    return next(known for known in arguments if relation in {known, known.with_stamps})

@@ -112,7 +112,7 @@ class _Rounds:
             self._setting.watch(rounds, facts)
             self._divide()
             waiting = [number for number, partition in enumerate(self._partitions) if partition.inbox]
-        return Result(contents=self._written(), terms=self._terms, rounds=max(rounds, 1))
+        return Result(self._written(), terms=self._terms, rounds=max(rounds, 1), stamped=True)
 
     def _inputs(self) -> tuple[tuple[Input, ...], tuple[Input, ...]]:
         """Return the files of other owners: by placed relation, and those to broadcast."""
@@ -166,7 +166,7 @@ class _Rounds:
                 known=tuple(partition.known),
                 inbox=tuple(partition.inbox),
                 terms=self._terms,
-                first=not rounds,
+                rounds=rounds,
                 most_rounds=left,
             )
             for number in waiting

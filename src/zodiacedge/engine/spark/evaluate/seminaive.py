@@ -59,6 +59,8 @@ class Result:
     dropped: dict[str, Dropped] = field(default_factory=dict)
     terms: TermFiles = field(default_factory=TermFiles)
     rounds: int = 0
+    stamped: bool = False
+    """Whether the facts have stamps."""
 
     def drop(self, key: str, dropped: Dropped | None) -> None:
         """Add bindings of a rule that evaluation errors dropped."""

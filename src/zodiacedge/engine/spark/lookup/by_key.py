@@ -33,6 +33,7 @@ from zodiacedge.engine.spark.storage.indexes import (
     MOST_INDEXED,
     Index,
     column_for,
+    index_of,
     indexable,
     opened,
     write_index,
@@ -106,7 +107,8 @@ class _FileLookup(NamedTuple):
         for column, wants in self.by_index.items():
             keys = {row[columns.index(column)] for columns, values in wants.items() for row in values}
             with opened(self.indexes[column]) as index:
-                pieces.append(_chosen(index.rows(np.array(list(keys), np.int64)), wants))
+                columns_there = index.rows(np.array(list(keys), np.int64))[: self.width]
+            pieces.append(_chosen(columns_there, wants))
         if len(pieces) == 1:
             found = pieces[0]
         else:
@@ -117,8 +119,9 @@ class _FileLookup(NamedTuple):
 
     def indexed(self, folder: Folder, most: int) -> tuple[Columns | None, list[_NewIndex]]:
         """Index the file by all columns of `build`; return the matching rows and the indexes."""
-        columns = read_file(self.file, self.width)
+        columns = read_file(self.file, self.width + self.file.stamped)
         written = {column: write_index(folder, self.file, columns, column) for column in self.build}
+        columns = columns[: self.width]
         new = [(self.file.path, column, index) for column, index in written.items() if index]
         found = _chosen(columns, self.wants)
         return found if len(found[0]) <= most else None, new
@@ -470,7 +473,7 @@ class RowSlice:
         large = sum(file.rows for file, _ in pairs) >= INDEXED_FROM
         for file, wants in pairs:
             indexes = {
-                column: Index(index.path, file.path, index.rows, width, index.groups)
+                column: index_of(file, index, width)
                 for column, index in self.workspace.indexes_of(file).items()
             }
             plan = id(wants), frozenset(indexes)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.embedded.types import Ids
+    from zodiacedge.engine.spark.storage.files import Segment
     from zodiacedge.engine.spark.storage.terms import Hashing
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
@@ -40,18 +41,27 @@ _MOST_LAYERS = 16
 
 def layered(
     workspace: Workspace,
-    before: Mapping[Relation, SignedFiles],
+    old: Segment,
     after: Mapping[Relation, SignedFiles],
     yield_point: YieldPoint,
+    *,
+    stamped: bool = False,
 ) -> dict[Relation, SignedFiles]:
-    """Compare a recomputed segment with the old one; where few rows changed, put a layer on the old files."""
+    """Compare a recomputed segment with the old one; where few rows changed, put a layer on the old files.
+
+    If the new rows have stamps, they are compared with them: stamps hold only together.
+    """
+    before = old.contents
     contents = dict.fromkeys(before, SignedFiles()) | dict(after)
+    if stamped and not old.stamped:
+        return contents
     both = {
         relation: (before[relation], content)
         for relation, content in contents.items()
         if content.rows and before.get(relation, SignedFiles()).rows
     }
-    for relation, (plus, minus) in _compared(workspace, both, yield_point).items():
+    compared = _compared(workspace, both, yield_point, stamped=stamped)
+    for relation, (plus, minus) in compared.items():
         rows = sum(file.rows for file in (*plus, *minus))
         layers = len(before[relation].layers)
         if not rows:
@@ -62,7 +72,7 @@ def layered(
 
 
 def _compared(
-    workspace: Workspace, relations: Mapping[Relation, Sides], yield_point: YieldPoint
+    workspace: Workspace, relations: Mapping[Relation, Sides], yield_point: YieldPoint, *, stamped: bool
 ) -> dict[Relation, tuple[list[DataFile], list[DataFile]]]:
     """Write the rows that only the second side of each relation has, and those that only the first has."""
     contents = [(relation, side) for relation, sides in relations.items() for side in sides]
@@ -70,10 +80,14 @@ def _compared(
     count = partition_count(workspace, rows)
     partitions: list[PartitionInput | None] = [None]
     if count > 1:
-        inputs = [ShuffleInput(file, relation, None) for relation, side in contents for file in side.parts]
+        inputs = [
+            ShuffleInput(file, relation.with_stamps if stamped else relation, None)
+            for relation, side in contents
+            for file in side.parts
+        ]
         partitions = list(shuffle_into(workspace, inputs, count, yield_point)) if inputs else []
     folder, hashing = workspace.scratch.folder, workspace.hashing
-    tasks = [_Comparison(relations, part, folder, hashing) for part in partitions if relations]
+    tasks = [_Comparison(relations, part, stamped, folder, hashing) for part in partitions if relations]
     written = workspace.jobs.each(_compare, tasks, "comparing with the version before", yield_point)
     changed: dict[Relation, tuple[list[DataFile], list[DataFile]]] = {}
     for relation in relations:
@@ -88,6 +102,7 @@ class _Comparison:
 
     relations: Mapping[Relation, Sides]
     partition: PartitionInput | None
+    stamped: bool
     folder: Folder
     hashing: Hashing
 
@@ -98,7 +113,8 @@ def _compare(task: _Comparison) -> dict[Relation, tuple[DataFile, DataFile]]:
     written = {}
     for relation, sides in task.relations.items():
         translation = Translation({}, task.hashing)
-        was, will = (reader.read(relation, [side]).table(translation) for side in sides)
+        compared = relation.with_stamps if task.stamped else relation
+        was, will = (reader.read(compared, [side]).table(translation) for side in sides)
         positions = was.positions(will.rows)
         kept = np.zeros(len(was), np.bool_)
         kept[positions[positions >= 0]] = True

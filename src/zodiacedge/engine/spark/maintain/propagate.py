@@ -32,6 +32,7 @@ from zodiacedge.engine.spark.evaluate.strategy import (
     recompute,
     recompute_reason,
 )
+from zodiacedge.engine.spark.maintain import by_stamps
 from zodiacedge.engine.spark.maintain.affected_nodes import readers
 from zodiacedge.engine.spark.maintain.change_state import ChangeState
 from zodiacedge.engine.spark.maintain.incremental import Inherited, MaintainedNode
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 # write nearly all rows a second time, for a user who may never ask.
 _NET_AT_ONCE = 100_000
 _Version = TypeVar("_Version", bound="SparkVersion")
+MAINTAINED_BY_STAMPS = "maintained by stamps"
 IN_ONE_TASK = "in one task"
 """How the report of a change names a region in one task."""
 # A slice has the rows that DRed reads; Backward/Forward would read others.
@@ -136,7 +138,7 @@ class _Propagation:
             self.settings.yield_point.yield_to_waiters()
             self._tell(step.nodes)
             in_all = len(step.nodes) == len(nodes)
-            if not self._take(step, net=in_all and not done):
+            if not self._take(step, scheduler, net=in_all and not done):
                 scheduler.stop_slicing(step.nodes)
                 continue
             done |= {node.id for node in step.nodes}
@@ -169,8 +171,10 @@ class _Propagation:
         # The net change may be larger than the change itself: it is compared when a user asks.
         return after, SparkNetChange(after, lambda: net_of(before, after, explicit, changed, keys))
 
-    def _take(self, step: ScheduledStep, *, net: bool) -> bool:
-        """Evaluate a step, with the net change if it is small; return False if a slice was not enough."""
+    def _take(self, step: ScheduledStep, scheduler: Scheduler, *, net: bool) -> bool:
+        """Evaluate a step, with the net change if it is small; return False if too many rows were wanted."""
+        if step.by_stamps:
+            return self._by_stamps(step, scheduler.patience(node.rules for node in step.nodes), net=net)
         strategy = step.strategy
         if strategy is None:
             return self._in_one_task(step, net=net and (step.looked_up is not None or self._is_small(step)))
@@ -328,6 +332,27 @@ class _Propagation:
                 strategy = f"{run.strategy}, {IN_ONE_TASK} on {rows}"
                 self.runs.append(replace(run, strategy=strategy, facts=facts))
 
+    # One node by the stamps of its facts.
+
+    def _by_stamps(self, step: ScheduledStep, seconds: float, *, net: bool) -> bool:
+        """Maintain a node by stamps; return False if that takes too much."""
+        start = time.perf_counter()
+        (node,) = step.nodes
+        maintained = by_stamps.maintain(self.state, node, seconds)
+        if maintained is None:
+            return False
+        keys = frozenset(node.rules)
+        self.state.segments[keys] = maintained.segment
+        self._watch(node, maintained.rounds, self.state.rows)
+        if net and maintained.net is not None:
+            self.net = adopted(self.workspace, maintained.net)
+        what = f"{maintained.read:,} rows, looked up by key: {step.rows:,} rows in all"
+        strategy = f"{MAINTAINED_BY_STAMPS}, {IN_ONE_TASK} on {what}; {maintained.checked:,} facts in doubt"
+        labels, rows, took = self.state.labels(node), maintained.segment.rows, time.perf_counter() - start
+        run = NodeRun(labels, maintained.rounds, rows, took, strategy, moved=maintained.moved)
+        self.runs.append(run)
+        return True
+
     # Partitioned nodes, or one node by plans.
 
     def _partitioned(self, nodes: Sequence[HyperNode], strategy: NodeStrategy, rows: int) -> None:
@@ -368,12 +393,13 @@ class _Propagation:
             result = recompute(rules, strategy, setting, self.terms, rows)
             if kept is not None:
                 result.contents = layered(
-                    self.workspace, kept.contents, result.contents, self.settings.yield_point
+                    self.workspace, kept, result.contents, self.settings.yield_point, stamped=result.stamped
                 )
         self._refuse_errors(result.dropped)
         self._take_new_terms(result.terms)
         aggregate_rows = result.aggregate_rows or (kept.aggregate_rows if kept is not None else {})
-        self._take_result(node, result, Segment(result.contents, aggregate_rows))
+        stamped = result.stamped and all(content.stamped for content in result.contents.values())
+        self._take_result(node, result, Segment(result.contents, aggregate_rows, stamped))
         setting.watch(result.rounds, state.segments[keys].rows)
         seconds = time.perf_counter() - start
         if name != MAINTAINED:

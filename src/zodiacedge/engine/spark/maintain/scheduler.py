@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from zodiacedge.engine.spark.evaluate.inputs import read_by, wanted_by
 from zodiacedge.engine.spark.evaluate.strategy import NodeStrategy, is_recursive, reason, strategy_alone
+from zodiacedge.engine.spark.maintain.by_stamps import can_go_by_stamps, moved_rows
 from zodiacedge.engine.spark.maintain.slice_search import Scope, look_up
 from zodiacedge.engine.spark.storage.files import Relation, Segment
 from zodiacedge.language.ast import Atom, body_atoms
@@ -46,6 +47,8 @@ class ScheduledStep:
     nodes: Sequence[HyperNode]
     strategy: NodeStrategy | None = None
     looked_up: LookedUp | None = None
+    by_stamps: bool = False
+    """Whether the node is maintained by the stamps of its facts."""
     rows: int = 0
     """The estimate of the rows that they read and derive."""
 
@@ -72,6 +75,8 @@ class Scheduler:
         if options.strategy == "gathered":
             return ScheduledStep(nodes, rows=rows)
         large = estimates.total > min(options.gather_rows, options.look_up_from)
+        if large and options.strategy == "choose" and self._goes_by_stamps(nodes[0]):
+            return ScheduledStep(nodes[:1], by_stamps=True, rows=estimates.total)
         looked_up = self._look_up(nodes) if large and options.strategy == "choose" else None
         if looked_up is not None:
             return ScheduledStep(nodes[: looked_up.nodes], looked_up=looked_up, rows=estimates.total)
@@ -87,7 +92,7 @@ class Scheduler:
         return ScheduledStep(nodes[:1], strategy, rows=estimates.total)
 
     def stop_slicing(self, nodes: Iterable[HyperNode]) -> None:
-        """Stop maintaining these nodes on a slice: they need too many rows."""
+        """Stop looking up the rows of these nodes: they need too many."""
         self._not_sliced.update(node.id for node in nodes)
 
     def _partitioned(self, nodes: Sequence[HyperNode]) -> ScheduledStep:
@@ -123,9 +128,7 @@ class Scheduler:
         ]
         relations = {*wanted_by(atoms, state.keys), *state.changed_at_first}
         before, after = state.before.read_owners, state.owners
-        again = sum(state.before.seconds.get(frozenset(node), inf) for node in rules)
-        patience = max(_LEAST_PATIENCE, again * _PATIENCE)
-        yield_point = state.settings.yield_point
+        patience, yield_point = self.patience(rules), state.settings.yield_point
         looked_up = look_up(
             Scope(state.workspace, yield_point, rules, state.keys, before, after, relations, patience)
         )
@@ -133,9 +136,23 @@ class Scheduler:
             self.stop_slicing([kept[looked_up.nodes if looked_up else 0]])
         return looked_up
 
+    def patience(self, nodes: Iterable[Iterable[str]]) -> float:
+        """Return the seconds of processor time that looking up rows of nodes may take."""
+        again = sum(self.state.before.seconds.get(frozenset(node), inf) for node in nodes)
+        return max(_LEAST_PATIENCE, again * _PATIENCE)
+
     def _can_be_sliced(self, node: HyperNode) -> bool:
+        return self._can_be_looked_up(node) and not self._goes_by_stamps(node)
+
+    def _can_be_looked_up(self, node: HyperNode) -> bool:
         known = not self.state.is_new(frozenset(node.rules))
         return known and self.state.is_exact(node) and node.id not in self._not_sliced
+
+    def _goes_by_stamps(self, node: HyperNode) -> bool:
+        """Whether a node's facts have stamps, and few of the rows that it reads moved."""
+        if not self._can_be_looked_up(node) or not can_go_by_stamps(self.state, node):
+            return False
+        return moved_rows(self.state, node) <= self.state.workspace.options.driver_rows
 
     def _estimates(self, before: Iterable[Segment] = ()) -> Estimates:
         return Estimates(self.state.owners.values(), self.state.keys, before)

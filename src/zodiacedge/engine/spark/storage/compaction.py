@@ -37,6 +37,7 @@ class _CompactionTask:
 
     relation: Relation
     layers: tuple[tuple[bool, DataFile], ...]
+    stamped: bool
     folder: Folder
 
 
@@ -59,7 +60,8 @@ def compacted(
         rows = frames.content(relation, content).coalesce(workspace.jobs.cores)
         (written,) = frames.write([(relation, rows)], "compacting small files")
         return SignedFiles.of(*written)
-    tasks = [_CompactionTask(relation, run, workspace.scratch.folder) for kind, run in runs if not kind]
+    folder, stamped = workspace.scratch.folder, content.stamped
+    tasks = [_CompactionTask(relation, run, stamped, folder) for kind, run in runs if not kind]
     merged = iter(workspace.jobs.each(_compacted, tasks, "compacting small files", yield_point))
     files = SignedFiles()
     for kind, run in runs:
@@ -73,7 +75,9 @@ def compacted(
 
 def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
     """Write the net deleted and the net inserted rows of the files."""
-    layers = [(plus, read_file(file, task.relation.width)) for plus, file in task.layers]
+    # A row that went and came with another stamp did both.
+    width = task.relation.width + task.stamped
+    layers = [(plus, read_file(file, width)) for plus, file in task.layers]
     rows, counts = consolidated(*signed_rows(layers))
     minus, plus = (
         write_indexed(task.folder, task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))

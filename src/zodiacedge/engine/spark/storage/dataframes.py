@@ -134,7 +134,9 @@ class Frames:
         """Return the rows of a relation that an owner gained, and those that it lost."""
         inserts, deletes = before.moved(after)
         width = relation.width
-        if not inserts or not deletes or after.layers[: len(before.layers)] == before.layers:
+        # A row may have been inserted again with another stamp.
+        disjoint = after.layers[: len(before.layers)] == before.layers and not after.stamped
+        if not inserts or not deletes or disjoint:
             plus, minus = (self.parts(files, width) if files else None for files in (inserts, deletes))
             return plus, minus
         # A row deleted by one file may be inserted by another.

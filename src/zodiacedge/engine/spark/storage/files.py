@@ -77,6 +77,12 @@ class Relation(NamedTuple):
         return max(self.arity, 1)
 
     @property
+    def with_stamps(self) -> Relation:
+        """The relation of its rows with their stamps as a further argument."""
+        # A name that no predicate of a user can have.
+        return Relation(f"{self.name} with stamps", self.width + 1)
+
+    @property
     def typed(self) -> bool:
         """Whether its rows are class members with their classes."""
         return self == TYPED
@@ -98,6 +104,8 @@ class DataFile:
     """Of an index, how many of its groups have rows."""
     span: tuple[int, int] | None = None
     """Of terms with moments among them, the first and the last moment in microseconds."""
+    stamped: bool = False
+    """Whether each row has a stamp in a further column, the last (`maintain.stamped_task`)."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,11 @@ class SignedFiles:
         """All files."""
         return (file for _, file in self.layers)
 
+    @property
+    def stamped(self) -> bool:
+        """Whether all rows have stamps; a deleted row has that which it was inserted with."""
+        return all(file.stamped for _, file in self.layers)
+
     @cached_property
     def classes(self) -> Mapping[int, int]:
         """The number of members of each class."""
@@ -185,6 +198,8 @@ class Segment:
 
     contents: Mapping[Relation, SignedFiles] = field(default_factory=dict)
     aggregate_rows: Mapping[str, SignedFiles] = field(default_factory=dict)
+    stamped: bool = False
+    """Whether the stamps of its facts hold for the rules of its node (`maintain.stamped_task`)."""
 
     @property
     def rows(self) -> int:
@@ -249,17 +264,21 @@ class Folder(NamedTuple):
         return path
 
     def write_rows(self, relation: Relation, columns: Sequence[Keys], together: int = _ROW_GROUP) -> DataFile:
-        """Write rows of a relation, given as columns; class members are sorted by class."""
+        """Write rows of a relation, given as columns; class members are sorted by class.
+
+        One column more than the relation has are the stamps of the rows.
+        """
         rows = len(columns[0])
+        stamped = len(columns) > relation.width
         if not rows:
-            return DataFile("", 0)
+            return DataFile("", 0, stamped=stamped)
         classes: dict[int, int] = {}
         if relation.typed:
             order = np.argsort(columns[1], kind="stable")
             columns = [column[order] for column in columns]
             names, counts = np.unique(columns[1], return_counts=True)
             classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        return DataFile(self.write(table_of(columns), "rows", together), rows, classes)
+        return DataFile(self.write(table_of(columns), "rows", together), rows, classes, stamped=stamped)
 
 
 class ScratchFolder:

@@ -81,9 +81,17 @@ class Index(NamedTuple):
         return read + keys * _WIDE_TOGETHER if self.has_places else read
 
 
+def index_of(file: DataFile, index: DataFile, width: int) -> Index:
+    """Return the index of a file with so many columns, and perhaps one of stamps."""
+    return Index(index.path, file.path, index.rows, width + file.stamped, index.groups)
+
+
 def write_indexed(folder: Folder, relation: Relation, columns: Sequence[Keys]) -> DataFile:
-    """Write rows of a relation, given as columns, and the indexes of their file by all columns."""
-    together = {} if relation.width <= MOST_COPIED else {"together": _WIDE_TOGETHER}
+    """Write rows of a relation, given as columns, and the indexes of their file by all columns.
+
+    One column more than the relation has are the stamps of the rows.
+    """
+    together = {} if len(columns) <= MOST_COPIED else {"together": _WIDE_TOGETHER}
     file = folder.write_rows(relation, columns, **together)
     if file.rows < INDEXED_FILE:
         return file
