@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zodiacedge.engine.spark.maintain.stamped_rows import NEVER, TooMuchError, View
+from zodiacedge.engine.spark.maintain.stamped_rows import NEVER, View
 from zodiacedge.engine.spark.storage.files import Relation
 from zodiacedge.language.ast import Atom, Negation, Variable
 from zodiacedge.plan.order import expected
@@ -153,7 +153,7 @@ class Joins:
             positions = rows.positions(np.stack([known[n] for n in range(len(known))], axis=1))
             yield self._with(rows, atom, bindings, positions, search)
             return
-        for order, first, counts in self._ranges(rows, known):
+        for order, first, counts in self._ranges(rows, known, len(bindings)):
             taken, size = 0, _AT_ONCE if search.found is None else _FIRST_TRIED
             waiting = np.flatnonzero(counts)
             while len(waiting):
@@ -172,11 +172,14 @@ class Joins:
                 waiting = waiting[counts[waiting] > taken]
                 size *= _MORE_TRIED
 
-    def _ranges(self, rows: Rows, known: Mapping[int, Ids]) -> Iterator[tuple[Ids, Places, Places]]:
+    def _ranges(
+        self, rows: Rows, known: Mapping[int, Ids], count: int
+    ) -> Iterator[tuple[Ids, Places, Places]]:
         """Yield sorted positions of rows, and where those of each binding begin and how many they are."""
         if not known:
-            # A product of all rows.
-            raise TooMuchError
+            every = rows.all_positions()
+            yield every, np.zeros(count, np.intp), np.full(count, len(every), np.intp)
+            return
         column = rows.cheapest(known)
         rows.fetch(column, known[column])
         for order, terms in rows.pieces(column):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NEVER = np.int32(np.iinfo(np.int32).max)
 """The stamp of a row that the node does not derive."""
+_CALLS = 16
 # A sorted piece of a column is merged with the one before it unless that has so many times its rows.
 _LARGER = 8
 
@@ -64,6 +65,7 @@ class Budget:
     rows: int
     seconds: float
     _end: float = field(init=False)
+    _calls: int = 0
 
     def __post_init__(self) -> None:
         """Start the clock."""
@@ -72,7 +74,10 @@ class Budget:
     def take(self, rows: int) -> None:
         """Count rows that are read; raise if the change is no small one."""
         self.rows -= rows
-        if self.rows < 0 or time.thread_time() > self._end:
+        self._calls += 1
+        # Asking for the time takes longer than most of what is done in between.
+        is_late = not self._calls % _CALLS and time.thread_time() > self._end
+        if self.rows < 0 or is_late:
             raise TooMuchError
 
 
@@ -99,7 +104,7 @@ class KeyedFiles:
                 columns = reader.rows(keys)
             self.budget.take(len(columns[0]))
         else:
-            columns = self._all(file, relation)
+            columns = self.all(file, relation)
             build = large and index is None and file.rows <= MOST_INDEXED and indexable(relation, (column,))
             if build and all((path, n) != (file.path, column) for path, n, _ in self.written):
                 new = write_index(self.folder, file, columns, column)
@@ -119,7 +124,8 @@ class KeyedFiles:
         index = self.indexes.get(file.path, {}).get(column)
         return None if index is None else index_of(file, index, relation.width)
 
-    def _all(self, file: DataFile, relation: Relation) -> Columns:
+    def all(self, file: DataFile, relation: Relation) -> Columns:
+        """Return all rows of a file, which is read once."""
         if file.path not in self._whole:
             self.budget.take(file.rows)
             self._whole[file.path] = read_file(file, relation.width + file.stamped)
@@ -194,6 +200,14 @@ class Rows:
             self._add(self._read(column, new))
             self._fetched[column][new] = True
 
+    def all_positions(self) -> Ids:
+        """Look up all rows, which should be few; return their positions."""
+        pieces = {
+            path: self._ids(file, self._keyed.all(file, self.relation)) for path, file in self._files.items()
+        }
+        self._add(pieces)
+        return np.arange(len(self.table), dtype=np.int32)
+
     def pieces(self, column: int) -> list[tuple[Ids, Ids]]:
         """Return the positions of all rows, sorted by the term in a column, and these terms, in pieces."""
         first, pieces = self._sorted.get(column, (0, []))
@@ -231,14 +245,19 @@ class Rows:
 
     def _read(self, column: int, ids: Ids) -> dict[str, tuple[Ids, Ids]]:
         """Return the rows with terms in a column, and their stamps, by file."""
-        keys, arity = self._translation.keys(ids), self.relation.arity
+        keys = self._translation.keys(ids)
         pieces = {}
         for path, file in self._files.items():
             columns = self._keyed.rows(file, self.relation, column, keys, large=self._is_large)
             if len(columns[0]):
-                stamps = columns[arity] if file.stamped else np.zeros(len(columns[0]))
-                pieces[path] = self._translation.rows(columns[:arity], arity), stamps.astype(np.int32)
+                pieces[path] = self._ids(file, columns)
         return pieces
+
+    def _ids(self, file: DataFile, columns: Columns) -> tuple[Ids, Ids]:
+        """Return the rows in columns of a file, and their stamps."""
+        arity = self.relation.arity
+        stamps = columns[arity] if file.stamped else np.zeros(len(columns[0]))
+        return self._translation.rows(columns[:arity], arity), stamps.astype(np.int32)
 
     def _add(self, pieces: Mapping[str, tuple[Ids, Ids]]) -> None:
         """Add rows of files, all that there are of each."""
