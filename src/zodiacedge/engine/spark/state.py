@@ -25,6 +25,7 @@ from zodiacedge.engine.spark.query import one_task
 from zodiacedge.engine.spark.query.by_terms import Timed, earliest, facts_about, next_due
 from zodiacedge.engine.spark.query.distributed import DistributedQuery
 from zodiacedge.engine.spark.query.key_lookups import KeyLookups
+from zodiacedge.engine.spark.query.limited import LimitedQuery
 from zodiacedge.engine.spark.storage.embedded_tables import mentioned
 from zodiacedge.engine.spark.storage.files import Relation, Segment, held
 from zodiacedge.engine.spark.storage.version import SparkVersion
@@ -212,7 +213,10 @@ class SparkState(SparkVersion):
         keys = self.workspace.keys(terms)
         inputs = inputs_of(atoms, keys, owners, owners)
         rows = sum(content.rows for read in inputs for content in read.before)
-        if not self.workspace.options.gathers(rows):
+        options = self.workspace.options
+        if not options.gathers(rows):
+            if query.limit is not None and query.limit <= options.driver_rows and not parameters:
+                return lambda _: LimitedQuery(self, query, settings).answered()
             return DistributedQuery(self, query, parameters, settings).answered
 
         def answered(values: Mapping[Variable, Term]) -> Answer:

@@ -71,11 +71,20 @@ class ExpressionTask:
     registry: Registry = field(default_factory=Registry)
     negated: tuple[Input, ...] = ()
     """The relations that are negated on computed values; they are broadcast to every task."""
+    most: int | None = None
+    """How many heads of a partition are enough; all if None."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[ExpressionResult]:
-        """Evaluate the bindings of a partition."""
+        """Evaluate the bindings of a partition, which are distinct unless some heads are enough."""
         for table in in_tables(batches, _ROWS_AT_ONCE):
-            yield self._evaluated([column.to_numpy() for column in table.columns])
+            chunk = [column.to_numpy() for column in table.columns]
+            if self.most is not None:
+                chunk = list(np.ascontiguousarray(np.unique(np.stack(chunk, axis=1), axis=0).T))
+            result = self._evaluated(chunk)
+            yield result
+            # The heads of one chunk are distinct.
+            if self.most is not None and any(file.rows >= self.most for file in result.rows):
+                return
 
     def _evaluated(self, chunk: list[Keys]) -> ExpressionResult:
         reader, translation = SignedFileReader(), Translation(self.keys, self.hashing)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from zodiacedge.terms import Term
 # A growing relation with more files than this is compacted.
 _MOST_FILES = 12
+# So many times the rows that are wanted are computed before they are compared with each other.
+_MANY_EQUAL = 4
 _NO_FACTS = Segment()
 
 
@@ -99,6 +101,23 @@ class Node:
             self._count_errors()
         return self.result
 
+    def some(self, most: int) -> list[tuple[int, ...]]:
+        """Return distinct heads of the only rule, which is not recursive: all of them, or at least so many.
+
+        The rows of the plan are compared with each other only if too many of the first ones are equal.
+        """
+        (key,) = self._rules
+        self._fold(self._rules)
+        frame = self._heads(key, self._new, None, counts=True, most=most)
+        enough, run = _MANY_EQUAL * most, self._workspace.jobs.run
+        width = len(self._rules[key].head.args)
+        for rows in (frame.limit(enough), frame.distinct().limit(most)):
+            found = run(rows.collect, "deriving answers", self._yield_point)
+            distinct = list(dict.fromkeys(tuple(row)[:width] for row in found))
+            if len(distinct) >= most or len(found) < enough:
+                break
+        return distinct
+
     def _all_heads(self) -> Iterator[tuple[Relation, DataFrame]]:
         for key, rule in self._rules.items():
             counts = not self.recursive or not can_fail(rule.body)
@@ -159,11 +178,17 @@ class Node:
         return {relation: files for (relation, _), files in zip(new, written, strict=True) if files}
 
     def _heads(
-        self, key: str, sources: Callable[[], Sources], delta: tuple[int, DataFrame] | None, *, counts: bool
+        self,
+        key: str,
+        sources: Callable[[], Sources],
+        delta: tuple[int, DataFrame] | None,
+        *,
+        counts: bool,
+        most: int | None = None,
     ) -> DataFrame:
         """Return the heads of a rule's instances, reading the delta at its position."""
         rule = self._rules[key]
-        heads, dropped = self._instances(rule.head, rule.body, sources(), delta)
+        heads, dropped = self._instances(rule.head, rule.body, sources(), delta, most)
         if counts:
             self.result.drop(key, dropped)
         return heads
@@ -174,12 +199,16 @@ class Node:
         body: tuple[Conjunct, ...],
         sources: Sources,
         delta: tuple[int, DataFrame] | None = None,
+        most: int | None = None,
     ) -> tuple[DataFrame, Dropped | None]:
-        """Return the heads of a body's instances, and the bindings dropped by evaluation errors."""
+        """Return the heads of a body's instances, and the bindings dropped by evaluation errors.
+
+        If so many heads are enough, there may be fewer of both, and equal ones.
+        """
         joined = bindings(body, head.args, sources, delta)
         if not joined.left:
             return self._projected(joined.frame, head.args, order_of(body)), None
-        evaluated = self._evaluate_rest(head, joined.frame, joined.columns, joined.left)
+        evaluated = self._evaluate_rest(head, joined.frame, joined.columns, joined.left, most)
         return self._frames.parts(evaluated.rows, Relation.of(head).width), evaluated.dropped
 
     def _evaluate_rest(
@@ -188,6 +217,7 @@ class Node:
         frame: DataFrame,
         columns: tuple[Variable, ...],
         left: tuple[Conjunct, ...],
+        most: int | None,
     ) -> expressions.ExpressionResult:
         workspace, owners = self._workspace, self._setting.after.values()
         negated = [c.atom for c in left if isinstance(c, Negation)]
@@ -201,10 +231,10 @@ class Node:
             workspace.hashing,
             self._setting.settings.registry,
             inputs_of(negated, self._setting.keys, owners, owners),
+            most,
         )
-        evaluated = expressions.run(
-            workspace, frame.distinct(), task, "evaluating expressions", self._yield_point
-        )
+        rows = frame.distinct() if most is None else frame
+        evaluated = expressions.run(workspace, rows, task, "evaluating expressions", self._yield_point)
         self._add_terms(evaluated.terms)
         self._held += evaluated.rows
         return evaluated

@@ -79,10 +79,13 @@ class Decoder:
             keys = translation.keys(np.ascontiguousarray(piece).ravel())
             yield from self._decoded(relation, keys.reshape(len(piece), relation.arity).tolist())
 
-    def _decoded(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
+    def rows(self, rows: Sequence[Sequence[int]]) -> list[tuple[Term, ...]]:
+        """Return rows of fingerprints as rows of terms."""
         terms = self.decode(key for row in rows for key in row)
-        for row in rows:
-            yield Fact(relation.name, tuple(terms[key] for key in row))
+        return [tuple(terms[key] for key in row) for row in rows]
+
+    def _decoded(self, relation: Relation, rows: Sequence[Sequence[int]]) -> Iterator[Fact]:
+        return (Fact(relation.name, row) for row in self.rows(rows))
 
     def holds(self, term: Term, segment: Segment) -> bool:
         """Whether a fact of a segment has a term as an argument."""

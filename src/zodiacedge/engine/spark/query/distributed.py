@@ -1,4 +1,8 @@
-"""Answers a query on more rows than fit one task: by a plan, with the answers sorted by the driver."""
+"""Answers a query on more rows than fit one task: by a plan, with the answers sorted by the driver.
+
+If the query has a limit, any answers are enough: rows are compared with each other only where too many of the
+first ones are equal.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.api import Settings
+    from zodiacedge.engine.spark.evaluate.seminaive import Result
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.language.ast import Query, Variable
     from zodiacedge.terms import Term
@@ -67,11 +72,23 @@ class DistributedQuery:
 
         setting = Setting(workspace, self._settings, workspace.keys(named), owners, owners, watch)
         rule = Rule(Atom(_ANSWERS, query.columns, query.span), body, span=query.span)
-        result = Node({"": rule}, setting, terms).evaluate()
-        # Merging raises if a computed term has the fingerprint of another.
+        node = Node({"": rule}, setting, terms)
+        relation = Relation(_ANSWERS, len(query.columns))
+        most = query.limit
+        if most is not None and most <= workspace.options.driver_rows:
+            keys = node.some(most)
+            decoder = self._checked_decoder(node.result, terms)
+            answers = decoder.rows(keys[:most])
+        else:
+            result = node.evaluate()
+            facts = self._checked_decoder(result, terms).facts(relation, result.contents.values(), most=most)
+            answers = [fact.args for fact in facts]
+        answers.sort(key=lambda row: tuple(map(order_key, row)))
+        return Answer(tuple(answers), node.result.dropped.get(""))
+
+    def _checked_decoder(self, result: Result, terms: TermFiles) -> Decoder:
+        """Return a decoder of a result; raise if a computed term has the fingerprint of another."""
+        workspace = self._state.workspace
         new_terms = TermFiles(result.terms.parts[len(terms.parts) :])
         merged(workspace, new_terms, terms, self._settings.yield_point)
-        relation = Relation(_ANSWERS, len(query.columns))
-        facts = Decoder(workspace, result.terms).facts(relation, result.contents.values(), most=query.limit)
-        answers = sorted((fact.args for fact in facts), key=lambda row: tuple(map(order_key, row)))
-        return Answer(tuple(answers), result.dropped.get(""))
+        return Decoder(workspace, result.terms)

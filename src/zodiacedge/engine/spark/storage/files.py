@@ -411,11 +411,18 @@ def groups_where(file: pq.ParquetFile, column: str, may: Callable[[int, int], bo
             yield number
 
 
-def read_batches(path: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in batches of `rows`."""
+def read_batches(path: str, rows: int, equal: Mapping[int, int] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file in batches of `rows`.
+
+    Row groups that have none with the numbers that columns of fingerprints shall have are left out.
+    """
     with parquet_file(path) as file:
-        count_read(file.metadata.num_rows)
-        yield from file.iter_batches(rows)
+        groups = set(range(file.num_row_groups))
+        for column, key in (equal or {}).items():
+            groups.intersection_update(groups_where(file, f"c{column}", among(np.array([key], np.int64))))
+        for batch in file.iter_batches(rows, sorted(groups)):
+            count_read(batch.num_rows)
+            yield batch
 
 
 def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
