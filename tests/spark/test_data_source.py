@@ -176,6 +176,10 @@ def test_a_streaming_dataframe_is_followed_exactly_once(
         ({"predicate": "alrm"}, "did you mean alarm"),
         ({"predicate": "alarm", "version": "one"}, "the option version is a number"),
         ({"predicate": "alarm", "columns": "a=<"}, "which is no column"),
+        ({"predicat": "alarm"}, "there is no option predicat\n.*did you mean predicate"),
+        ({"predicate": "alarm", "startVersion": "1"}, "there is no option startversion"),
+        ({"predicate": "alarm", "header": "true"}, "choose one of: predicate, columns, version"),
+        ({"predicate": "alarm", "pushdown": "yes"}, "the option pushdown is true or false, not 'yes'"),
     ],
 )
 def test_wrong_options_are_told(
@@ -183,6 +187,48 @@ def test_wrong_options_are_told(
 ) -> None:
     with pytest.raises(PySparkException, match=words):
         session.read.format("zodiac").options(**options).load(store)
+
+
+def test_an_unknown_option_is_told_wherever_it_is_given(
+    session: SparkSession, store: str, tmp_path: Path
+) -> None:
+    frame = session.createDataFrame([("s8", 85.0)], "sensor string, value double")
+    with pytest.raises(PySparkException, match="did you mean create"):
+        frame.write.format("zodiac").mode("append").options(predicate="reading", creates="true").save(store)
+    with pytest.raises(PySparkException, match="did you mean columns"):
+        session.sql(f"create temporary view v using zodiac options (path '{store}', column 'a')")
+    reader = session.readStream.format("zodiac").schema(FEED)
+    with pytest.raises(PySparkException, match="did you mean startingVersion"):
+        stream(reader.options(predicate="alarm", startingversions="1").load(store), tmp_path / "in")
+    with pytest.raises(PySparkException, match="several stores are named"):
+        session.read.format("zodiac").option("predicate", "alarm").load([store, store])
+    rates = session.readStream.format("rate").load().selectExpr("'s9' sensor", "double(value) value")
+    writer = rates.writeStream.format("zodiac").queryName("rates").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "out")).options(
+        predicate="reading", waits="3"
+    )
+    with pytest.raises(PySparkException, match="did you mean wait"):
+        writer.start(store).awaitTermination(60)
+
+
+def stream(frame: DataFrame, checkpoint: Path) -> None:
+    """Run a stream once over all that is there."""
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination(60)
+
+
+def test_a_table_of_the_catalog_is_refused(session: SparkSession, store: str) -> None:
+    """Spark tells its options when the table is made, and neither when it is read nor written."""
+
+    def made_and_read() -> int:
+        session.sql(f"create table readings using zodiac options (path '{store}', predicate 'reading')")
+        return session.table("readings").count()
+
+    try:
+        with pytest.raises(PySparkException, match="cannot be a table of the catalog"):
+            made_and_read()
+    finally:
+        session.sql("drop table if exists readings")
 
 
 def test_columns_of_options_are_those_of_a_mapping() -> None:

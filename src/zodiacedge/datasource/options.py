@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from zodiacedge.errors import Diagnostic, UsageProblem
+from zodiacedge.errors import Diagnostic, UsageProblem, nearest
 from zodiacedge.opening import open_kb
 from zodiacedge.terms import given_literal, iri
 
@@ -27,6 +27,23 @@ _ENTRY = re.compile(
       |(?P<column>[^,<>"]+?)))?\s*(?:,|$)""",
     re.VERBOSE,
 )
+
+_NAMES = (
+    "predicate",
+    "columns",
+    "version",
+    "pushdown",
+    "startingVersion",
+    "stream",
+    "create",
+    "wait",
+    "path",
+    "checkpointLocation",
+)
+# Spark adds the name of a stream.
+_SPARKS = {"queryname"}
+# So Spark calls what a table of the catalog is of.
+_PROVIDER = "provider"
 
 
 def wrong(message: str, note: str) -> UsageProblem:
@@ -51,7 +68,8 @@ class SourceOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> SourceOptions:
-        """Return the options of a user; raise if one is missing or wrong."""
+        """Return the options of a user; raise if one is missing, unknown or wrong."""
+        options = _known(options)
         store, predicate = options.get("path", ""), options.get("predicate", "")
         if not store:
             raise wrong("no store is named", 'name its folder or address: .load("farm.zodiac")')
@@ -63,11 +81,11 @@ class SourceOptions:
             predicate,
             options.get("columns", ""),
             _number("version", version) if version else None,
-            _number("startingVersion", options.get("startingVersion", "0")),
-            options.get("checkpointLocation", ""),
+            _number("startingVersion", options.get("startingversion", "0")),
+            options.get("checkpointlocation", ""),
             options.get("stream", ""),
-            options.get("create", "").lower() == "true",
-            options.get("pushdown", "").lower() == "true",
+            _truth("create", options.get("create", "false")),
+            _truth("pushdown", options.get("pushdown", "false")),
             float(_number("wait", options.get("wait", "60"))),
         )
 
@@ -99,6 +117,29 @@ def _column(entry: re.Match[str]) -> object:
     if entry["text"] is not None:
         return given_literal(entry["text"], entry["datatype"] or "", language=entry["language"] or "")
     return entry["column"] or ...
+
+
+def _known(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options by names in lower case, as Spark writes them; raise if one has no meaning here."""
+    given = {name.lower(): value for name, value in options.items()}
+    if "paths" in given:
+        raise wrong("several stores are named", "load one, and unite what they give: first.union(second)")
+    if _PROVIDER in given:
+        hint = "make a view: create temporary view alarms using zodiac options (path '…', predicate 'alarm')"
+        raise wrong("a store cannot be a table of the catalog: Spark does not pass its options on", hint)
+    names = {name.lower(): name for name in _NAMES}
+    for name in given:
+        if name not in names and name not in _SPARKS:
+            near = nearest(name, tuple(names), 0.6)
+            hint = f"did you mean {names[near]}?" if near else f"choose one of: {', '.join(_NAMES[:-2])}"
+            raise wrong(f"there is no option {name}", hint)
+    return given
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    raise wrong(f"the option {name} is true or false, not {text!r}", f'write .option("{name}", True)')
 
 
 def _number(name: str, text: str) -> int:
