@@ -115,6 +115,29 @@ def test_rules_are_listed_as_they_were_written() -> None:
     assert "silent" not in {rule.label for rule in kb.rules}
 
 
+def test_a_change_does_not_tick_back() -> None:
+    kb = opened()
+    with kb.change() as c:
+        c.tick("2026-01-01T13:04:00Z")
+        with pytest.raises(ze.ZodiacError, match="U034"):
+            c.tick("2026-01-01T13:03:00Z")
+    assert kb.now == datetime(2026, 1, 1, 13, 4, tzinfo=UTC)
+    with kb.change() as c:
+        c.tick("2026-01-01T13:05:00Z")
+        c.tick("2026-01-01T13:10:00Z")
+    assert kb.now == datetime(2026, 1, 1, 13, 10, tzinfo=UTC)
+
+
+def test_two_times_of_a_predicate_are_one_mistake() -> None:
+    kb = ze.open()
+    with pytest.raises(ze.ZodiacError, match="C023") as caught, kb.change() as c:
+        c.add_rules("@time r 3 . @time r 2 . @time s 1 . @time s 2 .")
+    assert [one.message for one in caught.value.diagnostics] == [
+        "two @time name arguments of r",
+        "two @time name arguments of s",
+    ]
+
+
 def test_a_time_stays_while_rules_have_windows_on_it() -> None:
     kb = opened()
     with pytest.raises(ze.ZodiacError, match="C023"), kb.change() as c:

@@ -125,7 +125,7 @@ class WindowsReport:
 
     def tables(self) -> list[TextTable]:
         """Return the times of ticks, and the targets."""
-        columns = ("workload", "system", "rows", "due", "ticks", "p50 ms", "p99 ms", "CPU ms")
+        columns = ("workload", "system", "rows", "due", "ticks", "p50 ms", "p99 ms", "CPU ms, p50", "mean")
         rows = tuple(
             (
                 one.workload,
@@ -135,6 +135,7 @@ class WindowsReport:
                 str(one.ticks),
                 f"{1e3 * one.p50_seconds:.2f}",
                 f"{1e3 * one.p99_seconds:.2f}",
+                f"{1e3 * one.p50_cpu_seconds:.2f}",
                 f"{1e3 * one.cpu_seconds:.2f}",
             )
             for one in self.figures
@@ -142,7 +143,7 @@ class WindowsReport:
         tables = (
             TextTable(columns, rows),
             read_table(self.costs),
-            TextTable(("target, by processor time", "ms", "verdict"), tuple(self._verdicts())),
+            TextTable(("target, by processor time, p50", "ms", "verdict"), tuple(self._verdicts())),
         )
         return [table for table in tables if table.rows]
 
@@ -150,8 +151,9 @@ class WindowsReport:
         for one in self.figures:
             if one.system == OURS:
                 most = MOST_TICK if one.due == 1 else MOST_STREAM
-                met = "met" if one.cpu_seconds <= most else "missed"
-                yield f"{one.workload}: at most {1e3 * most:.0f} ms", f"{1e3 * one.cpu_seconds:.2f}", met
+                spent = one.p50_cpu_seconds
+                met = "met" if spent <= most else "missed"
+                yield f"{one.workload}: at most {1e3 * most:.0f} ms", f"{1e3 * spent:.2f}", met
 
     def draw(self, _folder: Path) -> list[Path]:
         """Draw nothing."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,6 +87,7 @@ class WindowFigure:
     ticks: int
     p50_seconds: float
     p99_seconds: float
+    p50_cpu_seconds: float
     cpu_seconds: float
     """The mean processor time of a tick."""
 
@@ -240,18 +242,19 @@ class _Times:
 
     def __init__(self) -> None:
         self._seconds: list[float] = []
-        self._cpu = 0.0
+        self._spent: list[float] = []
 
     def measure(self, step: Callable[[], object]) -> None:
         started, begun = time.perf_counter(), time.process_time()
         step()
-        self._cpu += time.process_time() - begun
+        self._spent.append(time.process_time() - begun)
         self._seconds.append(time.perf_counter() - started)
 
     def figure(self, workload: str, system: str, rows: int, due: int) -> WindowFigure:
         ordered = sorted(self._seconds)
         p50, p99 = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
-        return WindowFigure(workload, system, rows, due, len(ordered), p50, p99, self._cpu / len(ordered))
+        spent = median(self._spent), fmean(self._spent)
+        return WindowFigure(workload, system, rows, due, len(ordered), p50, p99, *spent)
 
 
 def _compare(workload: str, found: dict[str, list[tuple[int, ...]]]) -> None:

@@ -249,14 +249,17 @@ def _moved_times(
     program: RuleBase, change: Change, removed: Collection[str], fact_delta: FactDelta
 ) -> Iterator[Diagnostic]:
     """Yield a finding for each time that is declared twice, or moves while rules have windows on it."""
+    twice: set[str] = set()
     for fact in (*change.add_facts, *change.remove_facts):
         if fact.relation != TIME_RELATION:
             continue
         name = fact.args[0].value if isinstance(fact.args[0], IRI) else ""
         stated = set(fact_delta.matching(Atom(TIME_RELATION, (fact.args[0], Variable("position")))))
         if len(stated) > 1:
-            note = "remove the other @time in the same change"
-            yield Diagnostic("C023", f"two @time name arguments of {format_predicate(name)}", note)
+            if name not in twice:
+                note = "remove the other @time in the same change"
+                yield Diagnostic("C023", f"two @time name arguments of {format_predicate(name)}", note)
+            twice.add(name)
         elif fact not in stated:
             keys = program.mentions.get(name, frozenset()).difference(removed)
             rules = [rule.source for key in keys if not is_hidden(rule := program.rules[key])]

@@ -15,7 +15,7 @@ from zodiacedge.kb.arguments import given_relation, given_text
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.diagnose import diagnose
 from zodiacedge.kb.rule_base import NOTHING_CHECKED, CheckedRules
-from zodiacedge.kb.time.clock import given_moment, system_time
+from zodiacedge.kb.time.clock import given_moment, later_of, system_time
 from zodiacedge.language.checks import text_order
 from zodiacedge.language.names import full_name
 from zodiacedge.language.parser import ground, read_program
@@ -174,7 +174,7 @@ class Transaction:
         It cannot go back. The facts of the change are those of that moment.
         """
         self._refuse_if_committed()
-        self._tick = system_time() if moment is None else given_moment(moment)
+        self._tick = later_of(self._tick, system_time() if moment is None else given_moment(moment))
 
     def add_rules(self, text: Text, name: str = "<text>", *, replace: bool = False) -> None:
         """Add the rules and facts of a program text, or of the file of a `Path`.

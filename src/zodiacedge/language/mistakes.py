@@ -58,6 +58,7 @@ _WORDS = {
 }
 _WORD = re.compile(rf"(?:{'|'.join(_WORDS).replace(' ', r'[ ]+')})\b(?!\()", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[0-9][\w.]*\w")
+_BARE_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?")
 _NO_DIGIT_BEFORE = re.compile(r"\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\w)")
 _NO_DIGIT_AFTER = re.compile(r"(?<!\w)[0-9]+\.(?=[^\s\w])")
 _SPARQL = re.compile(r"(?:SELECT|ASK|CONSTRUCT|DESCRIBE)\b(?=\s*[?*{$]|\s+[A-Z])", re.IGNORECASE)
@@ -72,6 +73,10 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
     span = Span(scanner.source, token.start, max(token.end, token.start + 1))
     if token.kind == "bad" and token.text == '"':
         return Diagnostic("L019", "a string that does not end", 'close it with " on the same line', span)
+    if token.kind == "bad" and (moment := _bare_moment(text, token.start)):
+        note = f'a moment is a string with its type: "{moment.group()}"^^xsd:dateTime'
+        found = f"{moment.group()} is not a term"
+        return Diagnostic(code, found, note, Span(scanner.source, *moment.span()))
     if token.kind == "bad" and (word := _NOT_A_NUMBER.match(text, token.start)):
         note = "a number is 5, 5.0 or 5e0, and a name does not start with a digit"
         return Diagnostic(code, f"{word.group()} is not a number", note, Span(scanner.source, *word.span()))
@@ -89,6 +94,11 @@ def unexpected(scanner: Scanner, token: Token, expected: str, note: str, code: s
         note = _SIGNS.get(token.text[0], note)
     note = note or _STRAY.get(token.text, "")
     return Diagnostic(code, f"expected {expected}, found {shown}", note, span)
+
+
+def _bare_moment(text: str, day: int) -> re.Match[str] | None:
+    # The scanner takes the year and the month for numbers, and stops at the day.
+    return _BARE_MOMENT.match(text, max(day - len("2026-01-"), 0))
 
 
 def _number_with_bare_point(text: str, point: int) -> re.Match[str] | None:

@@ -52,6 +52,13 @@ def given_moment(value: object) -> datetime:
     raise UsageProblem(Diagnostic("U013", f"expected a moment, found {value!r}", f"give {_HINT}"))
 
 
+def later_of(tick: datetime | None, moment: datetime) -> datetime:
+    """Return the moment of the later tick of a change, or raise if it is earlier than the one before."""
+    if tick is not None and moment < tick:
+        raise _goes_back(tick, moment)
+    return moment
+
+
 def now_fact(moment: datetime) -> Fact:
     """Return the fact that states the time."""
     return Fact(NOW_RELATION, (IRI(CLOCK), date_time(moment)))
@@ -82,11 +89,7 @@ def ticked(change: Change, now: datetime | None) -> Change:
         return change
     moment = max(moments)
     if now and min(moments) < now:
-        shown, current = (format_term(date_time(each)) for each in (min(moments), now))
-        raise _refused(
-            f"the clock would go back: from {current} to {shown}",
-            "tick to a later time; kb.now is the time of the knowledge base",
-        )
+        raise _goes_back(now, min(moments))
     others = tuple(f for f in change.add_facts if f.relation != NOW_RELATION)
     if moment == now:
         return replace(change, add_facts=others)
@@ -135,6 +138,14 @@ def time_facts(state: State, settings: Settings) -> Iterator[Fact]:
             columns = tuple(Variable(f"V{n}") for n in range(arity))
             rows = state.answer(Query(columns, (Atom(relation, columns),)), settings).rows
             yield from (Fact(relation, tuple(row)) for row in rows)
+
+
+def _goes_back(now: datetime, moment: datetime) -> UsageProblem:
+    before, after = (format_term(date_time(each)) for each in (now, moment))
+    return _refused(
+        f"the clock would go back: from {before} to {after}",
+        "tick to a later time; kb.now is the time of the knowledge base",
+    )
 
 
 def _refused(message: str, note: str) -> UsageProblem:
