@@ -68,11 +68,17 @@ class Atom(_Printed):
     """The length of `atom within length`, as written; `windows` replaces it."""
     shown: tuple[Atom, tuple[Argument, ...]] | None = field(default=None, compare=False, repr=False)
     """The atom that its author wrote, and the arguments of this one that stand for its variables."""
+    _predicate: Predicate | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def predicate(self) -> Predicate:
         """The predicate as users write it; `rdf:type` if the class is not a constant IRI."""
-        return predicate_of(self.relation, self.args)
+        known = self._predicate
+        if known is None:
+            # Each change compares its rules with those in force by their predicates.
+            known = predicate_of(self.relation, self.args)
+            object.__setattr__(self, "_predicate", known)
+        return known
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -426,11 +426,11 @@ def familiar_names(subject: Subject) -> Iterator[Diagnostic]:
 
 def _founded(subject: Subject) -> set[str]:
     """Return the names that facts use, or that a rule defines which does not need facts of the same name."""
-    heads = {
-        rule.head.predicate.name
-        for rule in subject.together
-        if all(c.predicate.name != rule.head.predicate.name for c in rule.body if isinstance(c, Atom))
-    }
+    heads: set[str] = set()
+    for rule in subject.together:
+        name = rule.head.predicate.name
+        if name not in heads and name not in [c.predicate.name for c in rule.body if isinstance(c, Atom)]:
+            heads.add(name)
     return heads.union(p.name for p in (*(fact.predicate for fact in subject.facts), *subject.loaded))
 
 

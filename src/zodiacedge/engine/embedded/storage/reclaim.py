@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING
 
 from zodiacedge.terms import IRI, BlankNode, Literal
@@ -237,12 +238,17 @@ def _is_spacious(table: Table) -> bool:
 
 def constants_of(node: object) -> Iterator[Term]:
     """Yield the terms that a rule mentions."""
-    if isinstance(node, IRI | BlankNode | Literal):
-        yield node
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from constants_of(part)
-    elif is_dataclass(node):
-        for part in fields(node):
-            if part.compare:
-                yield from constants_of(getattr(node, part.name))
+    pending: list[object] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, IRI | BlankNode | Literal):
+            yield part
+        elif isinstance(part, tuple):
+            pending.extend(part)
+        else:
+            pending.extend(getattr(part, name) for name in _compared_fields(type(part)))
+
+
+@cache
+def _compared_fields(kind: type) -> tuple[str, ...]:
+    return tuple(part.name for part in fields(kind) if part.compare) if is_dataclass(kind) else ()
