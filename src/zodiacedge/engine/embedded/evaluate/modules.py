@@ -174,17 +174,10 @@ def _fill_inverses(
     watch: Callable[[int], None],
 ) -> None:
     """Fill tables with the rows outside the node that lead to them, as they are or inverted."""
-    links = [(chain.head, chain.links[0]) for chain in chains]
-    atoms = {link.atom.relation: link.atom for _, link in links}
+    atoms = {chain.links[0].atom.relation: chain.links[0].atom for chain in chains}
     filled: dict[frozenset[tuple[str, bool]], Table] = {}
     for head, target in targets.items():
-        sources: dict[tuple[str, bool], None] = {}
-        waiting = [(head, False)]
-        while waiting:
-            relation, back = waiting.pop()
-            reached = [(link.atom.relation, back != link.back) for name, link in links if name == relation]
-            waiting += [source for source in reached if source not in sources]
-            sources |= dict.fromkeys(reached)
+        sources = inverse_sources(chains, head)
         inverted = frozenset((relation, not back) for relation, back in sources)
         if inverted in filled:
             target.append_distinct(filled[inverted].rows[:, ::-1])
@@ -197,6 +190,19 @@ def _fill_inverses(
             _copy(pieces, (0, 1), target)
             filled[frozenset(sources)] = target
         watch(sum(map(len, targets.values())))
+
+
+def inverse_sources(chains: Sequence[Chain], head: str) -> tuple[tuple[str, bool], ...]:
+    """Return the relations whose rows outside a node of inverses lead to a head, and whether inverted."""
+    links = [(chain.head, chain.links[0]) for chain in chains]
+    sources: dict[tuple[str, bool], None] = {}
+    waiting = [(head, False)]
+    while waiting:
+        relation, back = waiting.pop()
+        reached = [(link.atom.relation, back != link.back) for name, link in links if name == relation]
+        waiting += [source for source in reached if source not in sources]
+        sources |= dict.fromkeys(reached)
+    return tuple(sources)
 
 
 def _copied(rule: Rule) -> Module | None:

@@ -16,6 +16,7 @@ import numpy as np
 from zodiacedge.engine.api import SegmentChange
 from zodiacedge.engine.embedded.maintain.delta_query import evaluate_delta
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
+from zodiacedge.engine.embedded.maintain.shapes.inverses import stays_outside
 from zodiacedge.engine.embedded.storage.relation import (
     TYPED,
     Relation,
@@ -140,8 +141,10 @@ class Inheritance:
     _filled: dict[tuple[int, bool], tuple[Rule, set[Relation]]] = field(default_factory=dict)
     """The relations that a rule's heads fill, by the identity of the rule, which is kept with them."""
 
-    def hand_over(self, lineages: Sequence[Lineage], removed: Sequence[Keys]) -> None:
-        """Hand the tables of removed nodes over to new nodes."""
+    def hand_over(
+        self, lineages: Sequence[Lineage], removed: Sequence[Keys], known: Mapping[Keys, NodeRules]
+    ) -> None:
+        """Hand the tables of removed nodes over to new nodes; `known` has rules of removed nodes."""
         taken: set[int] = set()
         for lineage in lineages:
             if lineage.parents:
@@ -151,8 +154,12 @@ class Inheritance:
         for keys in removed:
             self.draft.remove_segment(self.store.segments[keys])
         for keys in removed:
-            for relation, table in self.store.segments[keys].tables.items():
-                if id(table) not in taken:
+            segment, node_rules = self.store.segments[keys], known.get(keys)
+            for relation, table in segment.tables.items():
+                if id(table) in taken:
+                    continue
+                # What was only copied from outside, and back, is nobody's loss.
+                if node_rules is None or not stays_outside(self.draft, node_rules, segment, relation):
                     self.draft.record_unowned(relation, table)
         for relation, rows in self.unclaimed:
             self.draft.changed.record(relation, rows)

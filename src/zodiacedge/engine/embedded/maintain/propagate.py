@@ -24,6 +24,7 @@ from zodiacedge.engine.embedded.maintain.patch_segment import can_patch, keep_eq
 from zodiacedge.engine.embedded.maintain.rule_profile import NodeRules
 from zodiacedge.engine.embedded.maintain.shapes.closure import maintain_closure
 from zodiacedge.engine.embedded.maintain.shapes.equivalence import maintain_equivalence
+from zodiacedge.engine.embedded.maintain.shapes.inverses import maintain_inverses
 from zodiacedge.engine.embedded.maintain.shapes.projection import is_quickly_maintained, maintain_projection
 from zodiacedge.engine.embedded.maintain.shapes.windowed import is_counted, maintain_windowed
 from zodiacedge.engine.embedded.maintain.strategy import GIVEN_UP, QUICKER, SMALL, expected_seconds
@@ -179,7 +180,8 @@ class Propagation:
         """Hand the segments of removed nodes over; return rank and id of the new nodes."""
         store, graph, new = self._old.store, self.change.graph, self.next
         lineages, new.removed = node_changes(store, self._old.graph, graph)
-        inheritance.hand_over(lineages, new.removed)
+        modules = self.strategy.policy.modules and self.change.same_functions
+        inheritance.hand_over(lineages, new.removed, self._old.node_rules if modules else {})
         self._successors = inheritance.successors
         for keys in new.removed:
             new.facts -= len(store.segments[keys])
@@ -378,8 +380,13 @@ class Propagation:
     ) -> int | None:
         draft, policy = inheritance.draft, self.strategy.policy
         if successor is None:
-            if policy.modules:
-                for maintain in (maintain_projection, maintain_closure, maintain_equivalence):
+            if policy.modules and node_rules.module:
+                for maintain in (
+                    maintain_projection,
+                    maintain_closure,
+                    maintain_equivalence,
+                    maintain_inverses,
+                ):
                     grown = maintain(draft, node_rules, before)
                     if grown is not None:
                         return grown
