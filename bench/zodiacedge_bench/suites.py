@@ -27,6 +27,7 @@ from zodiacedge_bench.fleet.report import FleetReport
 from zodiacedge_bench.fleet.run import FleetSize, fleet_figures
 from zodiacedge_bench.life import windows as window_figures
 from zodiacedge_bench.life.footprint import footprints, installations
+from zodiacedge_bench.life.idle_agent import idle_agent
 from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
 from zodiacedge_bench.life.soak import SMALL, Size
 from zodiacedge_bench.life.soak import soak as run_soak
@@ -149,7 +150,8 @@ def fleet(options: Options, devices: int | None, folder: Path | None) -> FleetRe
 
 def edge(options: Options) -> EdgeReport:
     """What a device pays."""
-    return EdgeReport(this_machine(), tuple(footprints(small=options.small)), tuple(installations()))
+    processes = tuple(footprints(small=options.small))
+    return EdgeReport(this_machine(), processes, tuple(installations()), idle_agent())
 
 
 def paper(options: Options) -> Report:

@@ -75,6 +75,7 @@ def test_the_package_alone_is_smaller_than_with_any_extra() -> None:
         "compression",
         "drawing",
         "objects",
+        "fleet",
         "spark",
         "all",
     }
@@ -90,6 +91,12 @@ def test_the_footprint_of_processes(tmp_path: Path) -> None:
     assert programs["wind-farm slice"]["answers"] > 0
     for one in programs.values():
         assert 0 < one["python_bytes"] < one["opened_bytes"] <= one["answered_bytes"]
+    agent = document["agent"]
+    files = dict(agent["libraries"])
+    assert agent["resident_bytes"] == agent["anonymous_bytes"] + sum(files.values())
+    assert {"pyarrow", "numpy"} < set(files)
+    # It neither flushes nor lists files by Delta, and finds only what the package brings.
+    assert not {"deltalake", "pandas"} & set(files)
 
 
 def test_windows_cost_what_is_due_and_all_systems_find_the_same(tmp_path: Path) -> None:

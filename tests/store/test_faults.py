@@ -398,7 +398,19 @@ def test_what_delta_breaks_on_all_the_same_is_damage(farm: Path, monkeypatch: py
         raise broken("an executor has crashed")
 
     monkeypatch.setattr(FactTable, "_delta", breaks)
+    # Delta is asked where its log does not give the files of the commit.
+    monkeypatch.setattr(FactTable, "_replayed", lambda *_: {"others"})
     with pytest.raises(ze.ZodiacError, match="_delta_log cannot be read: an executor has crashed") as caught:
+        ze.open(farm, read_only=True)
+    assert code(caught.value) == "D005"
+
+
+def test_a_checkpoint_that_says_nonsense_is_damage(farm: Path) -> None:
+    with ze.open(farm) as kb:
+        kb.vacuum(timedelta(0))
+    (path,) = farm.rglob("*.checkpoint.parquet")
+    pq.write_table(pa.table({"add": [1]}), path)
+    with pytest.raises(ze.ZodiacError, match=f"{path.name} cannot be read: ") as caught:
         ze.open(farm, read_only=True)
     assert code(caught.value) == "D005"
 

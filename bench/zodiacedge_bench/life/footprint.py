@@ -1,16 +1,18 @@
 """What a device pays: memory and time to the first answer of a new process, and the size of the installation.
 
-Each program runs in a process of its own, with the libraries of this environment; libraries that are there
-and that the package does not need, such as pandas, make some of its libraries larger. The size is that of the
-distributions that `pip install zodiacedge` brings here, and of those that each extra adds.
+Each program runs in a process of its own, and finds the libraries that `pip install zodiacedge` brings with
+the extra that it needs, and no others: some libraries load pandas, say, where it is installed. The size is
+that of these distributions, and of those that each extra adds.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PACKAGE = "zodiacedge"
-EXTRAS = ("store", "tables", "rdf", "compression", "drawing", "objects", "spark", "all")
+EXTRAS = ("store", "tables", "rdf", "compression", "drawing", "objects", "fleet", "spark", "all")
 # Prints resident bytes after each step, and the seconds until the answer.
 _PROGRAM = """
 import json, os, sys, time
@@ -95,25 +97,41 @@ def footprints(*, small: bool) -> Iterator[Footprint]:
         folder = Path(name)
         rules, facts = folder / "some.rules", folder / "facts"
         rules.write_text("hot(T) :- reading(T, C), C > 80 .  reading(wt1, 93) .\n", encoding="utf-8")
-        yield _footprint("empty program", "", "", "", "?- nothing(X) .")
-        yield _footprint("a rule and a fact", "", str(rules), "", "?- hot(X) .")
+        with libraries() as alone:
+            yield _footprint(alone, "empty program", "", "", "", "?- nothing(X) .")
+            yield _footprint(alone, "a rule and a fact", "", str(rules), "", "?- hot(X) .")
         with open_kb(folder / "empty", create=True):
             pass
-        yield _footprint("empty store", str(folder / "empty"), "", "", "?- nothing(X) .")
         _write_slice(folder, turbines=20 if small else 60)
         prefix = f"PREFIX farm: <{farm.FARM}>"
-        yield _footprint(
-            "wind-farm slice", str(folder / "slice"), "", "", f"{prefix} ?- farm:reading(T, P, V) ."
-        )
+        query = f"{prefix} ?- farm:reading(T, P, V) ."
+        with libraries("store") as stores:
+            yield _footprint(stores, "empty store", str(folder / "empty"), "", "", "?- nothing(X) .")
+            yield _footprint(stores, "wind-farm slice", str(folder / "slice"), "", "", query)
         task = lubm_task(1, departments=1) if small else lubm_task(1)
         rules.write_text(task.text, encoding="utf-8")
         write_facts(task.make_facts(), facts, form="jsonl")
-        yield _footprint(task.name, "", str(rules), str(facts), "?- rdf:type(X, C) .")
+        with libraries() as alone:
+            yield _footprint(alone, task.name, "", str(rules), str(facts), "?- rdf:type(X, C) .")
 
 
-def _footprint(program: str, *arguments: str) -> Footprint:
-    command = [sys.executable, "-c", _PROGRAM, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+@contextmanager
+def libraries(extra: str = "") -> Iterator[dict[str, str]]:
+    """Return an environment in which `python -S` finds what an installation with an extra brings, only."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for wanted in _distributions(PACKAGE, extra):
+            if wanted == PACKAGE:
+                continue
+            distribution = metadata.distribution(wanted)
+            for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+                (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+        yield os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(farm.__file__).parents[2]), name])}
+
+
+def _footprint(environment: Mapping[str, str], program: str, *arguments: str) -> Footprint:
+    command = [sys.executable, "-S", "-c", _PROGRAM, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return Footprint(program, *json.loads(done.stdout.splitlines()[-1]))
 
 

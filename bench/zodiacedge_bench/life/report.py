@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.life.footprint import Footprint, Installed
+    from zodiacedge_bench.life.idle_agent import IdleAgent
     from zodiacedge_bench.life.soak import Size, Tenth
     from zodiacedge_bench.life.windows import WindowFigure
     from zodiacedge_bench.measure.costs import Cost
@@ -25,6 +26,7 @@ MOST_TICK = 1e-3
 MOST_STREAM = 1.0
 MOST_INSTALLED = 350e6
 MOST_RESIDENT = 120e6
+_LEAST_SHOWN = 100_000
 _MIB = 2**20
 _FLAT_FIGURES = (
     "resident_bytes",
@@ -167,6 +169,7 @@ class EdgeReport:
     machine: Machine
     footprints: tuple[Footprint, ...]
     installed: tuple[Installed, ...]
+    agent: IdleAgent
     bench: str = "edge"
     not_installed: tuple[str, ...] = ()
 
@@ -177,6 +180,7 @@ class EdgeReport:
             "machine": self.machine.to_dict(),
             "footprints": [footprint.to_dict() for footprint in self.footprints],
             "installed": [installed.to_dict() for installed in self.installed],
+            "agent": self.agent.to_dict(),
         }
 
     def tables(self) -> list[TextTable]:
@@ -202,9 +206,17 @@ class EdgeReport:
         )
         return [
             TextTable(("process", "Python MB", "opened MB", "answered MB", "s to answer", "rows"), processes),
+            TextTable(("memory of an idle agent", "MB"), tuple(self._parts())),
             TextTable(("installation", "MB", "the largest"), sizes),
             TextTable(("target", "MB", "verdict"), tuple(self._verdicts())),
         ]
+
+    def _parts(self) -> Iterator[tuple[str, str]]:
+        yield "resident", f"{self.agent.resident_bytes / 1e6:.1f}"
+        yield "its own (anonymous)", f"{self.agent.anonymous_bytes / 1e6:.1f}"
+        for name, size in self.agent.libraries:
+            if size >= _LEAST_SHOWN:
+                yield f"pages of files: {name}", f"{size / 1e6:.1f}"
 
     def _verdicts(self) -> Iterator[tuple[str, str, str]]:
         (alone,) = [one.bytes for one in self.installed if not one.extra]
@@ -212,6 +224,7 @@ class EdgeReport:
         for one in self.footprints:
             if one.program in {"empty program", "empty store"}:
                 yield _verdict(f"resident, {one.program}", one.opened_bytes, MOST_RESIDENT)
+        yield _verdict("resident, idle agent", self.agent.resident_bytes, MOST_RESIDENT)
 
     def draw(self, _folder: Path) -> list[Path]:
         """Draw nothing."""
