@@ -9,6 +9,7 @@ import pytest
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.embedded.maintain import propagate
+from zodiacedge.engine.embedded.maintain.shapes import inverses
 from zodiacedge.engine.embedded.versions.changed_rows import ChangedRows
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.kb.knowledge_base import KnowledgeBase
@@ -47,7 +48,7 @@ def test_random_rows_and_rules_in_and_out(
     circle: str, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int | None] = []
-    maintain = propagate.maintain_inverses
+    maintain = inverses.maintain_inverses
 
     def counted(*args: object) -> int | None:
         looked.append(maintain(*args))  # type: ignore[arg-type]

@@ -246,7 +246,8 @@ def constants_of(node: object) -> Iterator[Term]:
         elif isinstance(part, tuple):
             pending.extend(part)
         else:
-            pending.extend(getattr(part, name) for name in _compared_fields(type(part)))
+            kind: type = type(part)
+            pending.extend(getattr(part, name) for name in _compared_fields(kind))
 
 
 @cache
