@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.language.ast import Query
 
-# So many rows are followed at first, then so many times as many, and about so many in all.
+# So many rows are followed at first, then so many times as many, until they are so many in all.
 _FIRST = 64
 _GROWTH = 4
-_MOST_FOLLOWED = 1 << 16
+_MOST_FOLLOWED = 1 << 14
 # Where too many rows match the bindings so far, one in so many of them is followed further.
 _REDUCTION = 8
 
