@@ -12,6 +12,8 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.evaluate import rounds
 from zodiacedge.engine.spark.maintain.propagate import MAINTAINED_BY_STAMPS
+from zodiacedge.engine.spark.storage import compaction
+from zodiacedge.engine.spark.storage.files import Relation, Segment, read_file
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
@@ -166,3 +168,73 @@ def test_a_rule_leaves_the_node_and_comes_back(make_engine: Callable[[Options], 
     strategies = beside(make_engine(BY_ROUNDS), program, steps)
     # Stamps hold for the rules of a node. Delta plans, which take the new rule in, give none.
     assert by_stamps(strategies) == [False, False, True, False, False, False]
+
+
+# The stamps themselves.
+
+
+def stamps_of(segment: Segment, relation: Relation) -> dict[tuple[int, ...], int]:
+    """Return the stamps of a relation's facts, by fingerprints."""
+    stamps: dict[tuple[int, ...], int] = {}
+    for plus, file in segment.content(relation).layers:
+        rows = zip(*(column.tolist() for column in read_file(file, relation.width + 1)), strict=True)
+        for *row, stamp in rows:
+            # A row goes with the stamp that it came with.
+            assert plus or stamps.pop(tuple(row)) == stamp
+            if plus:
+                assert tuple(row) not in stamps
+                stamps[tuple(row)] = stamp
+    return stamps
+
+
+def supported(stamps: dict[tuple[int, ...], int], stated: set[tuple[int, ...]]) -> None:
+    """Each path has an instance on paths of smaller stamps."""
+    after: dict[int, list[int]] = {}
+    for x, y in {*stamps, *stated}:
+        after.setdefault(x, []).append(y)
+
+    def stamp(*row: int) -> int:
+        return 0 if row in stated else stamps[row]
+
+    for (x, y), given in stamps.items():
+        assert given > 0
+        ways = (max(stamp(x, z), stamp(z, y)) for z in after[x] if y in after.get(z, ()))
+        assert min(ways) < given, (x, y)
+
+
+# In both, facts come home with smaller stamps than it gave them; in the second others lean on these.
+@pytest.mark.parametrize(("seed", "local", "partitions"), [(11, 2, 3), (9, 64, 2)])
+def test_stamps_support_each_other_in_order(
+    seed: int,
+    local: int,
+    partitions: int,
+    make_engine: Callable[[Options], SparkEngine],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rounds, "_LEAST_PARTITIONS", partitions)
+    monkeypatch.setattr(rounds, "_MOST_LOCAL_ROUNDS", local)
+    monkeypatch.setattr(compaction, "_MOST_LAYERS", 5)
+    dice = Random(seed)
+    edges = sorted({(dice.randrange(20), dice.randrange(20)) for _ in range(36)})
+    kb = KnowledgeBase(make_engine(BY_ROUNDS), Settings())
+    with kb.change() as change:
+        change.add_rules("c: path(X, Y) :- path(X, Z), path(Z, Y), not closed(Z) .")
+        change.add_facts("\n".join(f"path(n{x}, n{y}) ." for x, y in edges))
+    (keys,) = (frozenset(node.rules) for node in kb.graph().order)
+    relation = Relation("path", 2)
+    for number in range(4):
+        segment = kb.state.segments[keys]  # type: ignore[attr-defined]
+        assert segment.stamped
+        (stated,) = (kb.state.explicit_files.content(relation),)  # type: ignore[attr-defined]
+        rows: set[tuple[int, ...]] = set()
+        for plus, file in stated.layers:
+            listed = set(zip(*(column.tolist() for column in read_file(file, 2)), strict=True))
+            rows = rows | listed if plus else rows - listed
+        stamps = stamps_of(segment, relation)
+        assert len(stamps) == segment.rows
+        supported(stamps, rows)
+        x, y = edges[8 * number]
+        with kb.change() as change:
+            change.remove_facts(f"path(n{x}, n{y}) .")
+            change.add_facts(f"path(n{y}, n{(x + 7) % 20}) .")
+        assert all(MAINTAINED_BY_STAMPS in run.strategy for run in change.report.nodes)

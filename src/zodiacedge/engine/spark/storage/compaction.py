@@ -57,7 +57,8 @@ def compacted(
     small = sum(file.rows for kind, run in runs if not kind for _, file in run)
     if large > _MANY_LARGE or small > workspace.options.gather_rows:
         frames = Frames(workspace, yield_point)
-        rows = frames.content(relation, content).coalesce(workspace.jobs.cores)
+        read = relation.with_stamps if content.stamped else relation
+        rows = frames.content(read, content).coalesce(workspace.jobs.cores)
         (written,) = frames.write([(relation, rows)], "compacting small files")
         return SignedFiles.of(*written)
     folder, stamped = workspace.scratch.folder, content.stamped

@@ -145,14 +145,17 @@ class Frames:
         return plus, minus
 
     def write(self, rows: Sequence[tuple[Relation, DataFrame]], why: str) -> list[list[DataFile]]:
-        """Write the rows of frames, each of a relation, in one job; return the files of each frame."""
+        """Write the rows of frames, each of a relation, in one job; return the files of each frame.
+
+        A frame with one column more than its relation has stamps.
+        """
         written: list[list[DataFile]] = [[] for _ in rows]
         if not rows:
             return written
         relations = tuple(relation for relation, _ in rows)
-        width = max(relation.width for relation in relations)
-        frame = together([_tagged(frame, tag, width) for tag, (_, frame) in enumerate(rows)])
-        writer = _Writer(self._workspace.scratch.folder, relations)
+        widths = tuple(len(frame.columns) for _, frame in rows)
+        frame = together([_tagged(frame, tag, max(widths)) for tag, (_, frame) in enumerate(rows)])
+        writer = _Writer(self._workspace.scratch.folder, relations, widths)
         for tag, file in self._workspace.jobs.each_partition(writer, frame, why, self._yield_point):
             written[tag].append(self._workspace.adopt(file))
         return written
@@ -200,6 +203,7 @@ class _Writer:
 
     folder: Folder
     relations: tuple[Relation, ...]
+    widths: tuple[int, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
         waiting: dict[int, list[list[NDArray[np.int64]]]] = {}
@@ -208,8 +212,7 @@ class _Writer:
             tags = batch.column(0).to_numpy()
             for tag in np.unique(tags).tolist():
                 chosen = tags == tag
-                width = self.relations[tag].width
-                columns = [batch.column(n + 1).to_numpy()[chosen] for n in range(width)]
+                columns = [batch.column(n + 1).to_numpy()[chosen] for n in range(self.widths[tag])]
                 waiting.setdefault(tag, []).append(columns)
                 rows[tag] = rows.get(tag, 0) + int(chosen.sum())
                 if rows[tag] >= _ROWS_PER_FILE:
