@@ -364,6 +364,28 @@ def test_a_table_gives_its_memory_back_after_most_of_it_is_deleted() -> None:
     assert kb.verify("reference").ok
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_moments_give_their_memory_back_after_most_are_freed(part: int) -> None:
+    kb = insisting(EmbeddedEngine(), part)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    with kb.change() as c:
+        c.add_rules("@time r 2 . @keep r 1 h . seen: seen(S) :- r(S, _) within 10 min .")
+        c.tick(start)
+        c.add_facts([("r", iri("a"), start - timedelta(seconds=n)) for n in range(500)])
+    # Its report holds the terms of what came.
+    del c
+    moments = database(kb).terms.moments
+    full = moments.nbytes
+    assert (len(moments), moments.unused_bytes) == (500, 0)
+    now = start + timedelta(hours=2)
+    for n in range(600 if part == 1 else 40):
+        kb.tick(now + timedelta(seconds=n))
+        assert moments.unused_bytes <= moments.nbytes // 2
+    assert len(moments) < 100
+    assert moments.nbytes < full / 2
+    assert kb.verify("reference").ok
+
+
 def test_a_store_that_was_just_opened_uses_all_its_terms(tmp_path: Path) -> None:
     with open_kb(tmp_path / "s", create=True) as kb, kb.change() as c:
         c.add_facts([("reading", f"sensor {n}", n) for n in range(500)])

@@ -27,7 +27,7 @@ def memory_use(store: Database, profiles: Iterable[NodeRules]) -> Iterator[Memor
     yield _rows("rows", tables)
     yield MemoryUse("indexes", sum(_indexes(table) for table in tables), sum(t.nbytes[1] for t in tables), 0)
     moments = store.terms.moments
-    yield MemoryUse("moments", len(moments), moments.nbytes, 0)
+    yield MemoryUse("moments", len(moments), moments.nbytes, moments.unused_bytes)
     arranged = [one for segment in segments for one in segment.arrangements.values()]
     yield MemoryUse("arrangements", sum(map(len, arranged)), sum(one.nbytes for one in arranged), 0)
     overlays = [

@@ -14,7 +14,7 @@ import numpy as np
 from zodiacedge.engine.embedded.kernels import layout as L
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,8 @@ _NO_IDS: Ids = np.zeros(0, np.int32)
 _FREED = -1
 # So many entries are searched at once for one that is not freed.
 _TOGETHER = 1024
+# The bytes of an entry.
+_BYTES = 12
 
 
 class _Known(NamedTuple):
@@ -41,6 +43,13 @@ class _Known(NamedTuple):
     settled: int = 0
     """The number of moments that were taken up since `follow`."""
     runs: tuple[_Run, ...] = ()
+    freed: int = 0
+    """The number of entries of the runs whose moments are freed."""
+
+    def with_runs(self, runs: tuple[_Run, ...], came: int = 0) -> _Known:
+        """Return this with other runs of the same entries, and of some that came, but maybe of none freed."""
+        dropped = _entries(self.runs) + came - _entries(runs)
+        return self._replace(runs=runs, freed=self.freed - dropped)
 
 
 class MomentIndex:
@@ -55,13 +64,18 @@ class MomentIndex:
         """The moments that are or were times of the clock."""
 
     def __len__(self) -> int:
-        """Return the number of entries, those of freed moments among them."""
-        return sum(len(ids) for _, ids in self._runs())
+        """Return the number of moments that were taken up."""
+        return _entries(self._runs()) - (self._known.freed if self._known else 0)
 
     @property
     def nbytes(self) -> int:
         """Allocated bytes."""
         return sum(micros.nbytes + ids.nbytes for micros, ids in self._runs())
+
+    @property
+    def unused_bytes(self) -> int:
+        """Bytes of entries whose moments are freed."""
+        return self._known.freed * _BYTES if self._known else 0
 
     def follow(self) -> None:
         """Take up all moments of the dictionary, and those that come from now on."""
@@ -100,8 +114,9 @@ class MomentIndex:
         known = self._caught_up()
         count = first - known.settled
         ids = known.arrived[:count]
-        runs = _merged((*known.runs, self._sorted(ids[ids != _FREED])))
-        self._known = known._replace(arrived=known.arrived[count:], settled=first, runs=runs)
+        fresh = self._sorted(ids[ids != _FREED])
+        known = known.with_runs(_merged((*known.runs, fresh)), len(fresh[1]))
+        self._known = known._replace(arrived=known.arrived[count:], settled=first)
 
     def between(self, after: int, upto: int) -> Ids:
         """Return the moments that were taken up with `after < microseconds <= upto`."""
@@ -152,11 +167,17 @@ class MomentIndex:
             return _NO_IDS
         known = self._caught_up()
         micros = self._dictionary.payloads[gone]
+        freed = known.freed
         for values, ids in known.runs if len(gone) else ():
             at = values.searchsorted(micros)
             at = at[at < len(values)]
-            ids[at[np.isin(ids[at], gone)]] = _FREED
+            at = at[np.isin(ids[at], gone)]
+            ids[at] = _FREED
+            freed += len(at)
         known.arrived[np.isin(known.arrived, gone)] = _FREED
+        self._known = known = known._replace(freed=freed)
+        if 2 * freed > _entries(known.runs):
+            self._known = known.with_runs(tuple(map(_without_freed, known.runs)))
         return gone
 
     def listed(self, first: int, end: int) -> None:
@@ -208,13 +229,22 @@ class MomentIndex:
         return micros[order], ids[order]
 
 
+def _entries(runs: Iterable[_Run]) -> int:
+    return sum(len(ids) for _, ids in runs)
+
+
+def _without_freed(run: _Run) -> _Run:
+    micros, ids = run
+    return micros[ids != _FREED], ids[ids != _FREED]
+
+
 def _merged(runs: tuple[_Run, ...]) -> tuple[_Run, ...]:
     """Merge the last runs, so that each is at least twice as long as the next, without freed moments."""
     merged = [run for run in runs if len(run[1])]
     while len(merged) > 1 and len(merged[-2][1]) < 2 * len(merged[-1][1]):
         last, other = merged.pop(), merged.pop()
         micros, ids = np.concatenate((other[0], last[0])), np.concatenate((other[1], last[1]))
-        micros, ids = micros[ids != _FREED], ids[ids != _FREED]
+        micros, ids = _without_freed((micros, ids))
         order = np.argsort(micros, kind="stable")
         merged.append((micros[order], ids[order]))
     return tuple(merged)
