@@ -121,6 +121,8 @@ def arrange(
     best, least = steps, _work(steps) / _MUCH_LESS
     for position, conjunct in enumerate(body):
         if isinstance(conjunct, Atom) and position not in recursive and position != steps[0].position:
+            if statistics.matches(conjunct, _bound_columns(conjunct, set())) >= least:
+                continue
             other = _arranged(body, recursive, position, statistics, needed)
             work = _work(other)
             if work < least:

@@ -167,9 +167,12 @@ class NodeEvaluation:
         (rule,) = self._rules.values()
         if not only_reads(rule):
             return False
-        ((_, steps), *recursive) = self._plans(next(iter(self._rules)))
+        plans = list(self._plans(next(iter(self._rules))))
+        if len(plans) != 1 or plans[0][0] is not None:
+            return False
+        steps = plans[0][1]
         first = steps[0] if steps else None
-        if recursive or not isinstance(first, Match) or first.bound or len(steps) == 1:
+        if not isinstance(first, Match) or first.bound or len(steps) == 1:
             return False
         return sum(len(part.table) for part in self._outside(first.atom)) >= _ROWS_FOR_TWO
 
@@ -308,7 +311,9 @@ class NodeEvaluation:
                     key, aggregate
                 )
         plans = [(n, delta, steps) for n, key in enumerate(keys) for delta, steps in self._plans(key)]
-        distinct = len(plans) == 1 and self._gives_each_once(plans[0][2], self._rules[keys[0]].head)
+        if all(delta is not None for _, delta, _ in plans):
+            plans = []
+        distinct = len(plans) == 1 and self._gives_each_once(plans[0][2], self._rules[keys[plans[0][0]]].head)
         if not distinct and not self._exchange:
             self._prepare_targets(targets, bits=bits)
         alone = not targets[0].is_marked and not targets[0].has_hash_set
@@ -375,8 +380,12 @@ class NodeEvaluation:
     def _plans(self, key: str) -> Iterator[tuple[int | None, tuple[Step, ...]]]:
         rule = self._rules[key]
         recursive = self._recursive(rule)
+        without = [n for n, c in enumerate(rule.body) if isinstance(c, Atom) and not self._sizes.outside(c)]
+        if not recursive.keys() >= set(without):
+            # An atom without facts: the rule derives nothing.
+            return
         wanted = needed(rule.body, rule.head.args)
-        for delta in (None, *recursive):
+        for delta in (None, *recursive) if not without else recursive:
             first = self._starts if delta is None else delta
             yield delta, arrange(rule.body, recursive, first, self._sizes, wanted)
 
@@ -513,13 +522,17 @@ class _Sizes:
             own = self._own[id(atom)] = any(unifiable(head, atom) for head in self._heads)
         return own
 
-    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
-        """Return how many facts match an atom of the node's rules."""
+    def outside(self, atom: Atom) -> int:
+        """Return how many rows outside the node may match an atom of its rules."""
         rows = self._rows.get(id(atom))
         if rows is None:
-            rows = sum(len(part.table) for part in self._outside(atom))
-            rows = self._rows[id(atom)] = max(rows, OWN_ROWS) if self.is_own(atom) else rows
-        return expected(rows, atom, bound)
+            rows = self._rows[id(atom)] = sum(len(part.table) for part in self._outside(atom))
+        return rows
+
+    def matches(self, atom: Atom, bound: tuple[int, ...]) -> float:
+        """Return how many facts match an atom of the node's rules."""
+        rows = self.outside(atom)
+        return expected(max(rows, OWN_ROWS) if self.is_own(atom) else rows, atom, bound)
 
 
 def _example(rule: Rule, binding: Mapping[Variable, Term], registry: Registry) -> str:

@@ -75,8 +75,8 @@ class NodeReads:
         excluded = outside if distinct_rows and (exact or is_delta) else []
         if not exact:
             # Rows of a small table that are derived again repeat a part of the first round, which costs less
-            # than to look up every row of a delta.
-            excluded = [view for view in excluded if len(view.table) >= OWN_ROWS]
+            # than to look up every row of a delta, unless a bit tells.
+            excluded = [view for view in excluded if view.table.is_marked or len(view.table) >= OWN_ROWS]
         own_sources = [TableSource(view, read, _may_share(view, excluded), grows=True) for view in own]
         if is_delta:
             return own_sources

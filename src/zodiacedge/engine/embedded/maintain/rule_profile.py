@@ -66,7 +66,6 @@ class NodeRules:
         self.rules = rules
         self.keys = frozenset(rules)
         self.labels = tuple(rule.label or format_rule(rule) for rule in rules.values())
-        self.atoms = [atom for rule in rules.values() for atom in body_atoms(rule.body)]
         self._delta_queries: dict[QueryName, DeltaQuery] = {}
         self._planned: set[object] = set()
         self._readers: dict[Relation, Readers] = {}
@@ -89,6 +88,11 @@ class NodeRules:
             if key in shared and (kind != _INSTANCES or self.own_positions[key] == parent.own_positions[key]):
                 self._delta_queries[name] = query
                 self._planned.add(key)
+
+    @cached_property
+    def atoms(self) -> list[Atom]:
+        """The atoms of all bodies."""
+        return [atom for rule in self.rules.values() for atom in body_atoms(rule.body)]
 
     @cached_property
     def _head_patterns(self) -> frozenset[Pattern]:
