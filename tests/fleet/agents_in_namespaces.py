@@ -28,7 +28,7 @@ def run(name: str, folder: Path, base: str, code: str, at: int) -> None:
             raise OSError(ctypes.get_errno(), f"cannot enter the namespace {name}")
     with (
         (folder / f"{name}.txt").open("a", buffering=1) as printed,
-        ze.open(folder / f"{name}.zodiac", create=True) as kb,
+        ze.open(folder / f"{name}.zodiac", create=True, wait=60) as kb,
     ):
         if not kb.rules:
             with kb.change() as change:

@@ -71,7 +71,7 @@ def run(folder: Path, base: str, at: int, version: int, room: int) -> None:
     with ze.open(folder / "wt1.zodiac") as kb:
         agent = Agent(kb, folder / "wt1.agent", AgentOptions(base, probation=0.0, interval=0.02), told.append)
         events = Dying(at)
-        end = time.monotonic() + (4 if room else 20)
+        end = time.monotonic() + (4 if room else 200)
         if room:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
         while time.monotonic() < end and agent.memory.active.get("diagnosis") != version:

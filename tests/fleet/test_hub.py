@@ -293,6 +293,9 @@ def test_the_watch_goes_on_after_a_disk_that_was_full(farm: Farm, monkeypatch: p
     (farm.folder / "hub" / "rules" / "pause.rules").write_text('paused("diagnosis", 1) .', "utf-8")
     assert tried.wait(60)
     until(lambda: farm.facts("?- halted(P, V) ."))
+    assert [problem.diagnostics[0].message for problem in farm.problems] == [
+        "the folder of the hub: cannot be used: No space left on device"
+    ]
 
 
 def test_names_that_nobody_waits_for_any_more_are_forgotten(farm: Farm, pool: urllib3.PoolManager) -> None:

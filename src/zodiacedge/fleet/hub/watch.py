@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import FleetProblem, StoreProblem, ZodiacError
+from zodiacedge.fleet.problems import bad_keys
 from zodiacedge.fleet.trust.keys import ONLINE
 
 if TYPE_CHECKING:
@@ -50,15 +51,26 @@ class Watch:
                 try:
                     part()
                 except ZodiacError as problem:
-                    _LOGGER.warning("%s", problem)
-                    if str(problem) != self._problem:
-                        self._notify(problem)
-                    self._problem = str(problem)
+                    self._tell(problem)
                     if isinstance(problem, StoreProblem | FleetProblem):
                         self._seen.clear()
-                except Exception as problem:  # noqa: BLE001 - files come and go, disks are full: the next look may succeed
+                except OSError as problem:
+                    # Files come and go, disks are full: the next look may succeed.
+                    if not isinstance(problem, FileNotFoundError):
+                        note = "look at the disk, and whether the user of the hub may write all of its folder"
+                        why = f"cannot be used: {problem.strerror or problem}"
+                        self._tell(bad_keys(problem.filename or "the folder of the hub", why, note))
+                    self._seen.clear()
+                except Exception as problem:  # noqa: BLE001 - without this thread nothing new would ever come
                     _LOGGER.warning("%s", problem)
                     self._seen.clear()
+
+    def _tell(self, problem: ZodiacError) -> None:
+        """Tell a problem once."""
+        _LOGGER.warning("%s", problem)
+        if str(problem) != self._problem:
+            self._notify(problem)
+        self._problem = str(problem)
 
     def _look_at_key(self) -> None:
         if self._is_new(self._state.keys, f"{ONLINE}.pem"):
