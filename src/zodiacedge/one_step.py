@@ -58,6 +58,10 @@ def materialize(
         options: Options of the engine `spark`.
     """
     given = {name: table if isinstance(table, tuple) else (table, {}) for name, table in tables.items()}
+    for name, (table, _) in given.items():
+        if isinstance(table, str):
+            hint = f"give the table itself, such as spark.table({table!r})"
+            raise UsageProblem(Diagnostic("U013", f"expected a table for {name}, found {table!r}", hint))
     kinds = {type(table).__module__.partition(".")[0] for table, _ in given.values()}
     if len(kinds) > 1:
         message = f"the tables are of several libraries: {', '.join(sorted(kinds))}"

@@ -169,6 +169,16 @@ def test_one_step_gives_tables_of_the_kind_that_it_was_given(make: Any) -> None:
     assert made.report.facts_added == 2
 
 
+def test_the_name_of_a_table_is_refused() -> None:
+    with pytest.raises(ZodiacError, match=r"found 'edges'\n.*spark\.table\('edges'\)"):
+        ze.materialize({"edge": "edges"}, "path(X, Y) :- edge(X, Y) .")
+
+
+def test_a_dataframe_is_asked_of_a_session_only() -> None:
+    with pytest.raises(ZodiacError, match="expected a SparkSession, found 'local'"):
+        ze.open().query("p(X)").to_spark("local")  # type: ignore[arg-type]
+
+
 def test_tables_of_two_libraries_are_refused() -> None:
     with pytest.raises(ZodiacError, match="several libraries: pandas, polars"):
         ze.materialize({"a": pl.DataFrame({"a": [1]}), "b": pd.DataFrame({"a": [1]})}, "c(X) :- a(X), b(X) .")

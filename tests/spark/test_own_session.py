@@ -160,13 +160,21 @@ def test_a_stream_is_refused_with_what_to_do(kb: ze.KnowledgeBase, session: Spar
         kb.change().add_facts(session.readStream.format("rate").load(), "p")
 
 
+class _ColumnsOfAnyName:
+    """Answers any name, as a DataFrame of Spark Connect does."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
 def test_what_contradicts_a_session_is_refused(session: SparkSession) -> None:
     with pytest.raises(ZodiacError, match="a session was handed over, and a master as well"):
         ze.open(spark=session, master="local[1]")
     with pytest.raises(ZodiacError, match="settings of Spark as well"):
         ze.open(spark=session, options=ze.SparkOptions(settings={"spark.executor.memory": "1g"}))
-    with pytest.raises(ZodiacError, match="expected a SparkSession"):
-        ze.open(spark="local[2]")  # type: ignore[call-overload]
+    for wrong in ("local[2]", _ColumnsOfAnyName()):
+        with pytest.raises(ZodiacError, match="expected a SparkSession"):
+            ze.open(spark=wrong)  # type: ignore[call-overload]
     with pytest.raises(ZodiacError, match="the engine embedded has no session"):
         ze.open(engine="embedded", spark=session)
 

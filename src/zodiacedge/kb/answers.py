@@ -173,12 +173,16 @@ class Answers:
 
 def session_for(given: SparkSession | None, own: Callable[[], SparkSession] | None = None) -> SparkSession:
     """Return a given session, or that of a knowledge base, or the active one; raise if there is none."""
+    from zodiacedge.engine.spark.cluster.session import (  # noqa: PLC0415 - needed only for Spark
+        active_session,
+        refuse_other_than_session,
+    )
+
     if given is not None:
+        refuse_other_than_session(given)
         return given
     if own is not None:
         return own()
-    from zodiacedge.engine.spark.cluster.session import active_session  # noqa: PLC0415 - needed only for Spark
-
     active = active_session()
     if active is None:
         hint = "give one: to_spark(spark), or open the knowledge base on it: ze.open(spark=spark)"

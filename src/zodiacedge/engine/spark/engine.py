@@ -8,7 +8,7 @@ from zodiacedge.engine.api import Progress, materialised
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS
 from zodiacedge.engine.spark.cluster.jobs import Jobs
 from zodiacedge.engine.spark.cluster.runner import refuse_stopped
-from zodiacedge.engine.spark.cluster.session import Cluster
+from zodiacedge.engine.spark.cluster.session import Cluster, refuse_other_than_session
 from zodiacedge.engine.spark.state import SparkState
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.engine.spark.storage.workspace import SETTABLE, Options, Workspace
@@ -124,9 +124,7 @@ def _with_settings(options: Options, cluster: Cluster) -> Options:
 
 def _refuse_no_session(session: object, master: str, options: Options) -> None:
     """Raise if what a user hands over is no session, or is to be changed."""
-    if not (hasattr(session, "createDataFrame") and hasattr(session, "conf")):
-        hint = "give the object that SparkSession.builder.getOrCreate() returns"
-        raise UsageProblem(Diagnostic("U013", f"expected a SparkSession, found {session!r}", hint))
+    refuse_other_than_session(session)
     if master or options.settings:
         extra = "a master" if master else "settings of Spark"
         hint = "leave them out: the session has its own, and stays as it is"

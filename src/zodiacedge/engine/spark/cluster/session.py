@@ -130,6 +130,14 @@ def _active() -> SparkSession | None:
     return Session.builder.getOrCreate()
 
 
+def refuse_other_than_session(given: object) -> None:
+    """Raise if what a user hands over is no session."""
+    # Its class is asked: a DataFrame of Spark Connect has an attribute of any name.
+    if not (hasattr(type(given), "createDataFrame") and hasattr(type(given), "conf")):
+        hint = "give the object that SparkSession.builder.getOrCreate() returns"
+        raise UsageProblem(Diagnostic("U013", f"expected a SparkSession, found {given!r}", hint))
+
+
 def active_session() -> SparkSession | None:
     """Return the active session of this process, classic or of Spark Connect."""
     if "pyspark" not in sys.modules:
