@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark.test_spark_store import on, segments
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.evaluate import rounds
@@ -19,6 +20,7 @@ from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from zodiacedge.engine.spark.engine import SparkEngine
 
@@ -168,6 +170,37 @@ def test_a_rule_leaves_the_node_and_comes_back(make_engine: Callable[[Options], 
     strategies = beside(make_engine(BY_ROUNDS), program, steps)
     # Stamps hold for the rules of a node. Delta plans, which take the new rule in, give none.
     assert by_stamps(strategies) == [False, False, True, False, False, False]
+
+
+def test_a_store_keeps_no_stamps(make_engine: Callable[[Options], SparkEngine], tmp_path: Path) -> None:
+    engine, place = make_engine(BY_ROUNDS), tmp_path / "paths.zodiac"
+    jump = "j: path(X, Y) :- path(X, Z), jump(Z, Y) .\n"
+    program = PATHS + jump + "edge(a, b) . edge(b, c) . edge(c, a) . edge(c, d) . edge(d, b) . jump(b, d) ."
+    memory = KnowledgeBase(ReferenceEngine(), Settings())
+    strategies: list[str] = []
+    for number, (add, remove) in enumerate(
+        (
+            (program, ""),
+            ("", "edge(a, b) ."),
+            # Opened anew: what is concerned is looked up all the same, and rounds give stamps again.
+            ("", "edge(b, c) ."),
+            ("", jump),
+            ("edge(b, c) .", "edge(d, b) ."),
+        )
+    ):
+        if number in {0, 2}:
+            kb = on(engine, place)
+        for each in (kb, memory):
+            with each.change() as change:
+                change.add_rules(add)
+                (change.remove_rules if ":-" in remove else change.remove_facts)(remove)
+            if each is kb:
+                strategies.append("; ".join(run.strategy for run in change.report.nodes))
+        assert kb.facts() == memory.facts()
+        assert segments(kb) == segments(memory)
+        if number == 1:
+            kb.close()
+    assert by_stamps(strategies) == [False, True, False, False, True]
 
 
 # The stamps themselves.
