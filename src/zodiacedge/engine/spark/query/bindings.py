@@ -89,4 +89,6 @@ def _codes(left: Rows, right: Rows) -> tuple[Rows, Rows]:
     if not left.shape[1]:
         return np.zeros(len(left), np.int64), np.zeros(len(right), np.int64)
     _, codes = np.unique(np.concatenate([left, right]), axis=0, return_inverse=True)
+    # NumPy 2.0 returns a column.
+    codes = codes.ravel()
     return codes[: len(left)], codes[len(left) :]
