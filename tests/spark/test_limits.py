@@ -16,10 +16,11 @@ from zodiacedge.engine.reference import ReferenceEngine
 from zodiacedge.engine.spark.cluster.task_files import rows_read
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.query import followed, limited
+from zodiacedge.engine.spark.query.bindings import Bindings
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
-from zodiacedge.language.ast import Query, variables
+from zodiacedge.language.ast import Query, Variable, variables
 from zodiacedge.language.printer import format_query
 
 if TYPE_CHECKING:
@@ -56,6 +57,22 @@ QUERIES = (
     "?- link(X, Y), Z = 100 / X, Z < 3 .",
 )
 LIMITS = (1, 5, 100_000)
+
+
+@pytest.mark.parametrize("shared", [0, 1, 2])
+@pytest.mark.parametrize(("left", "right"), [(0, 5), (5, 0), (7, 9), (40, 40)])
+def test_bindings_are_joined_by_all_that_they_share(shared: int, left: int, right: int) -> None:
+    dice = np.random.default_rng(left)
+    a, b, c, d = map(Variable, "ABCD")
+    ours = Bindings((a, b, c), dice.integers(0, 4, (left, 3)))
+    theirs = Bindings((*(a, b)[:shared], d), dice.integers(0, 4, (right, shared + 1)))
+    expected = sorted(
+        [*x, y[-1]] for x in ours.rows.tolist() for y in theirs.rows.tolist() if x[:shared] == y[:-1]
+    )
+    assert sorted(ours.joined(theirs, 10_000).rows.tolist()) == expected
+    some = ours.joined(theirs, 3).rows.tolist()
+    assert len(some) == min(3, len(expected))
+    assert all(row in expected for row in some)
 
 
 def rows(numbers: np.ndarray) -> pa.Table:
