@@ -93,6 +93,10 @@ def test_a_tick_reads_what_is_due(make_engine: Callable[[Options], SparkEngine])
             assert (report.inserted, report.deleted) == (told.inserted, told.deleted)
             assert jobs_so_far(engine) - before <= 3
             read.setdefault(rows, []).append(tally.rows)
+            # Known once for each version, with the moments and the facts that are due next.
+            with rows_read() as tally:
+                assert found._next_due() == moment + SECOND
+            assert 0 < tally.rows < 5000
         assert found.derived() == expected.derived()
     assert max(read[80_000]) < 2 * max(read[20_000])
     assert max(read[80_000]) < 80_000
