@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zodiacedge_bench.evaluation.compare import ComparedReport
     from zodiacedge_bench.fleet.report import FleetReport
     from zodiacedge_bench.life.report import EdgeReport, SoakReport, WindowsReport
-    from zodiacedge_bench.measure.costs import Cost
+    from zodiacedge_bench.measure.costs import Cost, StateSize
     from zodiacedge_bench.report.report import Report
     from zodiacedge_bench.spark.reads import Reads
     from zodiacedge_bench.spark.report import SparkReport
@@ -232,14 +232,24 @@ def churn(options: Options, *, changes: int | None, universities: int) -> Report
     return suites.churn(options, changes, universities)
 
 
-def _on_spark(options: Options, measured: Callable[[Reads], Iterator[Cost]]) -> tuple[Cost, ...]:
-    """Return costs on Spark, if they are asked for by name."""
+def _on_spark(
+    options: Options, measured: Callable[[Reads], Iterator[Cost | StateSize]]
+) -> tuple[tuple[Cost, ...], tuple[StateSize, ...]]:
+    """Return costs and sizes on Spark, if they are asked for by name."""
     if "spark" not in options.only:
-        return ()
+        return (), ()
+    from zodiacedge_bench.measure.costs import StateSize  # noqa: PLC0415 - only for this
     from zodiacedge_bench.spark.reads import reading_session  # noqa: PLC0415 - loads the engine
 
+    costs: list[Cost] = []
+    sizes: list[StateSize] = []
     with reading_session(options) as reads:
-        return tuple(measured(reads))
+        for found in measured(reads):
+            if isinstance(found, StateSize):
+                sizes.append(found)
+            else:
+                costs.append(found)
+    return tuple(costs), tuple(sizes)
 
 
 @command.command("explain")
@@ -254,7 +264,8 @@ def explain(options: Options, *, proofs: int | None, universities: int) -> Repor
       closure  facts of a closure of millions of facts
       class    two members of a class of 400 equal things, connected in a chain
       spark    jobs and rows read for one fact of several predicates of LUBM on Spark, in a session that
-               has asked nothing, and for another one; it runs only if it is named
+               has asked nothing, and for another one; bytes per fact with indexes and without; it runs
+               only if it is named
 
     Every proof must be complete and known to be of least height.
 
@@ -266,7 +277,8 @@ def explain(options: Options, *, proofs: int | None, universities: int) -> Repor
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
     report = suites.explain(options, proofs, universities)
-    return replace(report, costs=_on_spark(options, lambda reads: reads.of_proofs(universities)))
+    costs, sizes = _on_spark(options, lambda reads: reads.of_proofs(universities))
+    return replace(report, costs=costs, sizes=sizes)
 
 
 @command.command("tables")
@@ -363,7 +375,8 @@ def windows(options: Options) -> WindowsReport:
     from zodiacedge_bench import suites  # noqa: PLC0415 - loads the engine
 
     report = suites.windows(options)
-    return replace(report, costs=_on_spark(options, lambda reads: reads.of_ticks()))
+    costs, _ = _on_spark(options, lambda reads: reads.of_ticks())
+    return replace(report, costs=costs)
 
 
 @command.command("fleet")

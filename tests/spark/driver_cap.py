@@ -82,7 +82,7 @@ def cap(monkeypatch: pytest.MonkeyPatch) -> Reached:
     def noted(self: Jobs, work: Callable[..., Any], *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         found = each(self, work, *rest, **options)
         if work is by_key.look_up:
-            reached.looked_up += [len(columns[0]) for one in found for _, columns in one.rows or ()]
+            reached.looked_up += [len(columns[0]) for one in found for _, columns in one or ()]
         return found
 
     monkeypatch.setattr(Jobs, "each", noted)

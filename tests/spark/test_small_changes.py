@@ -14,7 +14,8 @@ from spark.test_shared_suite import follow
 from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.lookup import by_key
-from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
+from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError
+from zodiacedge.engine.spark.lookup.matching import matching
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.files import Folder, Relation, SignedFiles, read_file
 from zodiacedge.engine.spark.storage.workspace import Options, Workspace
@@ -169,7 +170,7 @@ def test_rows_of_a_file_by_the_values_of_some_columns(tmp_path: Path) -> None:
     (part,) = written(tmp_path, [(n, n % 5) for n in range(300_000)]).parts
 
     def found(wants: dict[tuple[int, ...], set[tuple[int, ...]]], most: int = 10) -> object:
-        columns = matching(part.path, 2, wants, most)
+        columns = matching(part, 2, wants, most)
         return columns if columns is None else list(zip(*(c.tolist() for c in columns), strict=True))
 
     assert found({(0,): {(7,), (299_999,), (300_000,)}}) == [(7, 2), (299_999, 4)]

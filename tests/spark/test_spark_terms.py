@@ -17,7 +17,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.spark.engine import SparkEngine
 from zodiacedge.engine.spark.state import SparkState
-from zodiacedge.engine.spark.storage import terms as term_files
+from zodiacedge.engine.spark.storage import blocks
 from zodiacedge.engine.spark.storage.files import Folder
 from zodiacedge.engine.spark.storage.terms import (
     Hashing,
@@ -81,9 +81,9 @@ def test_terms_come_back_from_their_columns(tmp_path: Path) -> None:
 def test_of_many_terms_no_more_than_a_row_group_is_held_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(term_files, "_TOGETHER", 100)
+    monkeypatch.setattr(blocks, "_TOGETHER", 1)
     dictionary = entries(map(integer, range(1000)))
-    part = write_terms(Folder(str(tmp_path)), columns_of(dictionary, Hashing()))
+    part = write_terms(Folder(str(tmp_path), 100), columns_of(dictionary, Hashing()))
     wanted = Hashing().keys(dictionary)[:400]
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     assert set(TermFiles((part,)).decode(wanted).values()) == set(map(integer, range(400)))

@@ -17,6 +17,7 @@ from zodiacedge.engine.api import Settings
 from zodiacedge.engine.embedded.engine import EmbeddedEngine
 from zodiacedge.engine.spark.cluster.task_files import rows_read
 from zodiacedge.engine.spark.state import SparkState
+from zodiacedge.engine.spark.storage import files
 from zodiacedge.engine.spark.storage.workspace import Options
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.vocabulary import NOW_RELATION
@@ -72,7 +73,11 @@ def readings(rows: int, sensors: int) -> pa.Table:
     )
 
 
-def test_a_tick_reads_what_is_due(make_engine: Callable[[Options], SparkEngine]) -> None:
+def test_a_tick_reads_what_is_due(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small blocks, so that a file of so few rows has many.
+    monkeypatch.setattr(files, "BLOCK", 1 << 8)
     each = 10
     read: dict[int, list[int]] = {}
     for rows in (20_000, 80_000):

@@ -13,6 +13,7 @@ from zodiacedge_bench.report.tables import (
     latency_table,
     memory_table,
     read_table,
+    size_table,
     target_table,
     way_table,
 )
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zodiacedge_bench.changes.experiment import ChangeFigure
-    from zodiacedge_bench.measure.costs import Cost
+    from zodiacedge_bench.measure.costs import Cost, StateSize
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.harness import Measurement
     from zodiacedge_bench.measure.latency import Latencies
@@ -76,6 +77,7 @@ class Report:
     latencies: tuple[Latencies, ...] = ()
     ways: tuple[TableFigure, ...] = ()
     costs: tuple[Cost, ...] = ()
+    sizes: tuple[StateSize, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     not_installed: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -100,6 +102,7 @@ class Report:
             "latencies": [latency.to_dict() for latency in self.latencies],
             "ways": [way.to_dict() for way in self.ways],
             "costs": [cost.to_dict() for cost in self.costs],
+            "sizes": [size.to_dict() for size in self.sizes],
             "peers": dict(self.versions) | dict.fromkeys(self.not_installed, "not installed"),
             "targets": [verdict.to_dict() for verdict in self.verdicts],
         }
@@ -114,6 +117,7 @@ class Report:
             memory_table(self.memory),
             way_table(self.ways),
             read_table(self.costs),
+            size_table(self.sizes),
             target_table(self.verdicts),
         )
         return [table for table in tables if table.rows]

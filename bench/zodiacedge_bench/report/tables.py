@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from zodiacedge.engine.api import NodeRun
     from zodiacedge_bench.changes.experiment import ChangeFigure
-    from zodiacedge_bench.measure.costs import Cost
+    from zodiacedge_bench.measure.costs import Cost, StateSize
     from zodiacedge_bench.measure.embedded import Memory
     from zodiacedge_bench.measure.latency import Latencies
     from zodiacedge_bench.measure.tables import TableFigure
@@ -66,6 +66,27 @@ def read_table(costs: Iterable[Cost]) -> TextTable:
         for cost in costs
     )
     return TextTable(("workload", "on Spark", "jobs", "rows read", "seconds", "CPU s"), rows)
+
+
+def size_table(sizes: Iterable[StateSize]) -> TextTable:
+    """Return the bytes per fact of states on Spark, and the processor time to get there."""
+    rows = tuple(
+        (
+            size.workload,
+            size.what,
+            f"{size.facts:,}",
+            *(
+                f"{part / max(size.facts, 1):.2f}"
+                for part in (size.file_bytes, size.index_bytes, size.term_bytes)
+            ),
+            f"{size.bytes_per_fact:.2f}",
+            f"{size.load_cpu_seconds:.2f}",
+            f"{size.rules_cpu_seconds:.2f}",
+        )
+        for size in sizes
+    )
+    columns = ("workload", "on Spark", "facts", "bytes per fact: files", "indexes", "terms", "all")
+    return TextTable((*columns, "CPU s, loading", "rules"), rows)
 
 
 def change_table(figures: Sequence[ChangeFigure]) -> TextTable:

@@ -1,4 +1,4 @@
-"""Jobs and rows read: facts explained one by one, and ticks with one row due.
+"""Jobs and rows read: facts explained one by one, and ticks with one row due; and what indexes take.
 
 A fact of each of some predicates is explained in a session that has asked nothing, then another one. Ticks
 move windows with ten readings of each sensor, so that what follows from a tick is the same in a small window
@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from zodiacedge.engine.spark.storage.files import parquet_file
 from zodiacedge.kb.change import Change
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 from zodiacedge.language.ast import Fact
-from zodiacedge_bench.measure.costs import Cost
+from zodiacedge_bench.measure.costs import Cost, StateSize
 from zodiacedge_bench.measure.harness import WrongCountError
 from zodiacedge_bench.measure.proofs import WrongProofError
 from zodiacedge_bench.measure.task import lubm_task
@@ -52,6 +53,8 @@ silent: silent(S) :- sensor(S), not reading(S, _, _) within {0} s .
 """
 _WINDOWS = (10_000, 1_000_000)
 _SMALL = (1000, 4000)
+# More rows than a file has.
+_NO_BLOCKS = 1 << 40
 # Facts of so many predicates are explained, those with the most among them.
 _KINDS = 12
 
@@ -62,8 +65,8 @@ class Reads(NamedTuple):
     session: BenchSession
     options: Options
 
-    def of_proofs(self, universities: int) -> Iterator[Cost]:
-        """Explain facts of LUBM."""
+    def of_proofs(self, universities: int) -> Iterator[Cost | StateSize]:
+        """Measure a state of LUBM without indexes and one with them, and explain facts of the latter."""
         task = lubm_task(1, departments=1) if self.options.small else lubm_task(universities)
         return _explained(self.session, task, self.options.progress)
 
@@ -79,11 +82,17 @@ def reading_session(options: Options) -> Iterator[Reads]:
         yield Reads(session, options)
 
 
-def _explained(session: BenchSession, task: Task, progress: Callable[[str], None]) -> Iterator[Cost]:
+def _explained(
+    session: BenchSession, task: Task, progress: Callable[[str], None]
+) -> Iterator[Cost | StateSize]:
     """Explain two facts of each of some predicates, with nothing asked before."""
+    progress("a small knowledge base on Spark, so that all is compiled")
+    loaded(session.engine(), lubm_task(1), indexed=True)
+    progress(f"{task.name} on Spark: loading without indexes")
+    yield loaded(session.engine(), task, indexed=False)[1]
     progress(f"{task.name} on Spark: loading")
-    kb = session.base(task)
-    kb.apply(Change(add_rules=task.program))
+    kb, size = loaded(session.engine(), task, indexed=True)
+    yield size
     for first, second in _derived(kb):
         for asked, when in ((first, "first question"), (second, "later")):
             progress(f"{task.name} on Spark: {asked.predicate.name}, {when}")
@@ -92,6 +101,33 @@ def _explained(session: BenchSession, task: Task, progress: Callable[[str], None
             if not proof.least or not proof.complete:
                 raise WrongProofError(asked)
             yield cost(task.name, f"{name}, {when}")
+
+
+def loaded(engine: SparkEngine, task: Task, *, indexed: bool) -> tuple[KnowledgeBase, StateSize]:
+    """Return a knowledge base with the facts and the rules of a task, and its size."""
+    kb = KnowledgeBase(engine, Settings())
+    state = _state(kb)
+    scratch = state.workspace.scratch
+    if not indexed:
+        # Files of one block have no index.
+        scratch.folder = scratch.folder._replace(block=_NO_BLOCKS)
+    batch = state.batch()
+    batch.add(task.make_facts())
+    loading = timed(lambda: kb.apply(Change(loaded=(batch,)))).run
+    rules = timed(lambda: kb.apply(Change(add_rules=task.program))).run
+    state = _state(kb)
+    files = [file for segment in state.owners.values() for file in segment.parts]
+    size = StateSize(
+        task.name,
+        "with indexes" if indexed else "without indexes",
+        sum(segment.rows for segment in state.owners.values()),
+        sum(Path(file.path).stat().st_size for file in files),
+        sum(Path(file.index.path).stat().st_size for file in (*files, *state.terms.parts) if file.index),
+        sum(Path(file.path).stat().st_size for file in state.terms.parts),
+        loading.cpu_seconds,
+        rules.cpu_seconds,
+    )
+    return kb, size
 
 
 def _ticked(
@@ -132,9 +168,7 @@ def _readings(rows: int) -> pa.Table:
 
 def _derived(kb: KnowledgeBase) -> Iterator[tuple[Fact, Fact]]:
     """Yield two derived facts of relations and of classes: read from a row group of a file."""
-    state = kb.state
-    if not isinstance(state, SparkState):
-        raise TypeError(state)
+    state = _state(kb)
     decoder = Decoder(state.workspace, state.terms)
     seen: dict[tuple[object, ...], tuple[Fact, Fact]] = {}
     segments = sorted(state.segments.values(), key=lambda segment: -segment.rows)
@@ -153,6 +187,12 @@ def _derived(kb: KnowledgeBase) -> Iterator[tuple[Fact, Fact]]:
             first, second = (Fact(relation.name, tuple(terms[key] for key in row)) for row in pair)
             seen[key] = first, second
     yield from islice(seen.values(), _KINDS)
+
+
+def _state(kb: KnowledgeBase) -> SparkState:
+    if not isinstance(kb.state, SparkState):
+        raise TypeError(kb.state)
+    return kb.state
 
 
 def _cost(kb: KnowledgeBase, call: Callable[[], _Result]) -> tuple[Callable[[str, str], Cost], _Result]:

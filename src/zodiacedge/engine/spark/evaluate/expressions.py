@@ -23,7 +23,6 @@ from zodiacedge.engine.registry import Registry
 from zodiacedge.engine.spark.storage.dataframes import in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation, segment_of
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation
-from zodiacedge.engine.spark.storage.indexes import write_pieces
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, write_terms
 from zodiacedge.language.ast import Atom, Rule
 
@@ -100,7 +99,7 @@ class ExpressionTask:
         relation = Relation.of(self.head)
         tables = result.segment.tables.items()
         pieces = [translation.columns(name, table.rows) for name, table in tables if len(table)]
-        file = write_pieces(self.folder, relation, pieces)
+        file = self.folder.write_pieces(relation, pieces)
         return _result(file, translation, self.folder, result.dropped.get(""))
 
 
@@ -130,7 +129,7 @@ class AggregateTask:
             store, self.aggregate, translation.rows(columns, len(columns)), self.registry
         )
         relation = Relation.of_rows(self.aggregate)
-        file = self.folder.write_rows(relation, translation.columns(TableName(*relation), rows))
+        file = self.folder.write_indexed(relation, translation.columns(TableName(*relation), rows))
         dropped = Dropped(count, example) if count else None
         return _result(file, translation, self.folder, dropped)
 

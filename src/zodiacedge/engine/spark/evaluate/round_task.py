@@ -38,7 +38,6 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Translation, needs_values
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles
 from zodiacedge.language.ast import Atom, Negation
 from zodiacedge.plan.algebra import RelationVersion
@@ -572,7 +571,7 @@ def write_segment(task: SegmentTask) -> dict[Relation, DataFile]:
             translation = Translation({}, Hashing())
             table = Table.of(translation.rows(columns, relation.arity))
             np.minimum.at(stamps, table.positions(translation.rows(late, relation.arity)), smaller)
-        written[relation] = write_indexed(task.folder, relation, [*columns, stamps.astype(np.int64)])
+        written[relation] = task.folder.write_indexed(relation, [*columns, stamps.astype(np.int64)])
     return written
 
 

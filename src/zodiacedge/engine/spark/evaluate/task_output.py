@@ -14,7 +14,6 @@ import numpy as np
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.indexes import write_pieces
 from zodiacedge.terms import RDF_TYPE
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ class SegmentWriter:
 
     def _file(self, relation: Relation, tables: Iterable[tuple[TableName, Ids]]) -> DataFile:
         pieces = [self._translation.columns(name, rows) for name, rows in tables if len(rows)]
-        return write_pieces(self._folder, relation, pieces)
+        return self._folder.write_pieces(relation, pieces)
 
 
 def _relation_of(name: TableName) -> Relation:

@@ -12,7 +12,8 @@ import numpy as np
 
 from zodiacedge.engine.embedded.storage.relation import Relation as TableName
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.spark.lookup.by_key import SliceReader, matching
+from zodiacedge.engine.spark.lookup.by_key import SliceReader
+from zodiacedge.engine.spark.lookup.matching import matching
 from zodiacedge.engine.spark.partition.merge_terms import merged
 from zodiacedge.engine.spark.partition.shuffle import (
     PartitionInput,
@@ -23,7 +24,6 @@ from zodiacedge.engine.spark.partition.shuffle import (
 from zodiacedge.engine.spark.storage.compaction import compact, small_files
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import Hashing, TermFiles, unseen, write_terms
 from zodiacedge.engine.yield_point import ALONE
 from zodiacedge.language.ast import Fact
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from zodiacedge.engine.embedded.types import Ids
-    from zodiacedge.engine.spark.lookup.by_key import Wants
+    from zodiacedge.engine.spark.lookup.matching import Wants
     from zodiacedge.engine.spark.storage.embedded_tables import SignedColumns
     from zodiacedge.engine.spark.storage.workspace import Workspace
 
@@ -113,7 +113,7 @@ def run(task: DeltaTask) -> ExplicitDelta:
     idle = 0
 
     def write(relation: Relation, rows: Ids) -> DataFile:
-        return write_indexed(task.folder, relation, translation.columns(TableName(*relation), rows))
+        return task.folder.write_indexed(relation, translation.columns(TableName(*relation), rows))
 
     for relation, read in reads.items():
         table = read.explicit.table(translation)
@@ -171,7 +171,7 @@ def _matching(relation: Relation, content: SignedFiles, reads: Sequence[SignedCo
     wants: Wants = {tuple(range(relation.arity)): rows}
     matches = {}
     for file in content.parts:
-        columns = matching(file.path, relation.width, wants, file.rows)
+        columns = matching(file, relation.width, wants, file.rows)
         if columns is not None:
             matches[file.path] = columns
     return SliceReader(matches).read(relation, [content])

@@ -81,25 +81,16 @@ def maintain(state: ChangeState, node: HyperNode, seconds: float) -> MaintainedB
     keys, rules = frozenset(node.rules), tuple(state.rules_of(node).values())
     kept = state.segments[keys]
     read = sources(state, node)
-    files = {
-        part.path: part
-        for source in read
-        for content in (*source.before, *source.after, source.own)
-        for part in content.parts
-    }
     task = StampedTask(
         rules=rules,
         keys=workspace.keys(term for rule in rules for term in constants(rule)),
         sources=read,
-        indexes={path: workspace.indexes_of(part) for path, part in files.items()},
         folder=workspace.scratch.folder,
         rows=_MOST_ROWS,
         seconds=seconds,
         hashing=workspace.hashing,
     )
-    result, indexes = workspace.jobs.one(stamped_task.run, task, "maintaining facts by stamps", yield_point)
-    for path, column, index in indexes:
-        workspace.add_index(files[path], column, index)
+    result = workspace.jobs.one(stamped_task.run, task, "maintaining facts by stamps", yield_point)
     if result is None:
         return None
     contents = dict(kept.contents)

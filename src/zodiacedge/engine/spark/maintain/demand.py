@@ -28,7 +28,8 @@ from zodiacedge.plan.variants import readings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from zodiacedge.engine.spark.lookup.by_key import Row, Source, Wants
+    from zodiacedge.engine.spark.lookup.by_key import Row, Source
+    from zodiacedge.engine.spark.lookup.matching import Wants
     from zodiacedge.language.ast import Argument, Conjunct, Rule
     from zodiacedge.terms import Term
 

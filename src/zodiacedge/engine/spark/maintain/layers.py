@@ -20,7 +20,6 @@ from zodiacedge.engine.spark.partition.shuffle import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,4 +125,4 @@ def _compare(task: _Comparison) -> dict[Relation, tuple[DataFile, DataFile]]:
 
 def _write(folder: Folder, relation: Relation, rows: Ids, translation: Translation) -> DataFile:
     columns = [translation.keys(np.ascontiguousarray(column)) for column in rows.T]
-    return write_indexed(folder, relation, columns or [np.zeros(len(rows), np.int64)])
+    return folder.write_indexed(relation, columns or [np.zeros(len(rows), np.int64)])

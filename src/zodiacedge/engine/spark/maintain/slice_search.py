@@ -16,15 +16,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zodiacedge.engine.spark.evaluate.inputs import read_by
-from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError, matching
+from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError
 from zodiacedge.engine.spark.maintain.demand import demands_of
 from zodiacedge.engine.spark.storage.compaction import consolidated, signed_rows
-from zodiacedge.engine.spark.storage.files import DataFile, Owners, Relation, Segment, SignedFiles
+from zodiacedge.engine.spark.storage.files import (
+    DataFile,
+    Owners,
+    Relation,
+    Segment,
+    SignedFiles,
+    read_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source, Wants
+    from zodiacedge.engine.spark.lookup.by_key import Columns, Row, Source
+    from zodiacedge.engine.spark.lookup.matching import Wants
     from zodiacedge.engine.spark.maintain.demand import Demand, Rows
     from zodiacedge.engine.spark.storage.workspace import Workspace
     from zodiacedge.engine.yield_point import YieldPoint
@@ -209,10 +217,9 @@ class _ChangedRows:
 
     def _columns(self, relation: Relation, file: DataFile) -> Columns:
         self._left -= file.rows
-        columns = matching(file.path, relation.width, {(): {()}}, file.rows) if self._left >= 0 else None
-        if columns is None:
+        if self._left < 0:
             raise TooManyError(relation)
-        return columns
+        return read_file(file, relation.width)
 
 
 class _SliceRows:

@@ -16,23 +16,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zodiacedge.engine.embedded.storage.table import Table
-from zodiacedge.engine.spark.lookup.by_key import INDEXED_FROM
+from zodiacedge.engine.spark.cluster.task_files import rows_read
+from zodiacedge.engine.spark.storage.blocks import BlockReader
 from zodiacedge.engine.spark.storage.files import read_file
-from zodiacedge.engine.spark.storage.indexes import MOST_INDEXED, index_of, indexable, opened, write_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zodiacedge.engine.embedded.types import Flags, Ids, Keys
     from zodiacedge.engine.spark.storage.embedded_tables import Translation
-    from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles
-    from zodiacedge.engine.spark.storage.indexes import Index
+    from zodiacedge.engine.spark.storage.files import DataFile, Relation, SignedFiles
 
     Columns = list[Keys]
 
 NEVER = np.int32(np.iinfo(np.int32).max)
 """The stamp of a row that the node does not derive."""
 _CALLS = 16
+# Of a block most rows are not among those that are looked up: it costs as much as one of so many of them.
+_PASSED_OVER = 8
 # A sorted piece of a column is merged with the one before it unless that has so many times its rows.
 _LARGER = 8
 
@@ -85,44 +86,31 @@ class Budget:
 class KeyedFiles:
     """Reads the rows of keys, by indexes where files have them."""
 
-    folder: Folder
-    indexes: Mapping[str, Mapping[int, DataFile]]
-    """The indexes of files, by path and column."""
     budget: Budget
-    written: list[tuple[str, int, DataFile]] = field(default_factory=list)
-    """New indexes: the path of the file, the column, and the index."""
+    _reader: BlockReader = field(default_factory=BlockReader)
     _whole: dict[str, Columns] = field(default_factory=dict)
 
-    def rows(self, file: DataFile, relation: Relation, column: int, keys: Keys, *, large: bool) -> Columns:
-        """Return the rows of a file with one of several keys in a column, with their stamps if there are.
+    def rows(self, file: DataFile, relation: Relation, column: int, keys: Keys) -> Columns:
+        """Return the rows of a file with one of several keys in a column, with their stamps if there are."""
+        if file.path in self._whole or self.cost(file, column, len(keys)) >= file.rows:
+            return _with_keys(self.all(file, relation), column, keys)
+        with rows_read() as read:
+            blocks = self._reader.find(file, (column,), keys[:, None])
+            if blocks is None:
+                raise AssertionError(column)
+            found = [_with_keys(some, column, keys) for some in self._reader.columns(file, blocks)]
+        nothing = [np.zeros(0, np.int64)] * (relation.width + file.stamped)
+        rows = [np.concatenate(pieces) for pieces in zip(nothing, *found, strict=True)]
+        self.budget.take(len(rows[0]) + read.rows // _PASSED_OVER)
+        return rows
 
-        A file of a large relation without an index is indexed.
-        """
-        index = self._index(file, relation, column)
-        if index is not None and file.path not in self._whole and index.rows_for(len(keys)) < file.rows:
-            with opened(index) as reader:
-                columns = reader.rows(keys)
-            self.budget.take(len(columns[0]))
-        else:
-            columns = self.all(file, relation)
-            build = large and index is None and file.rows <= MOST_INDEXED and indexable(relation, (column,))
-            if build and all((path, n) != (file.path, column) for path, n, _ in self.written):
-                new = write_index(self.folder, file, columns, column)
-                if new is not None:
-                    self.written.append((file.path, column, new))
-        chosen = pc.is_in(pa.array(columns[column]), pa.array(keys)).to_numpy(zero_copy_only=False)
-        return [values[chosen] for values in columns]
-
-    def cost(self, file: DataFile, relation: Relation, column: int, keys: int) -> int:
+    def cost(self, file: DataFile, column: int, keys: int) -> int:
         """Return about how many rows are read for so many keys."""
         if file.path in self._whole:
             return 0
-        index = self._index(file, relation, column)
-        return file.rows if index is None else min(index.rows_for(keys), file.rows)
-
-    def _index(self, file: DataFile, relation: Relation, column: int) -> Index | None:
-        index = self.indexes.get(file.path, {}).get(column)
-        return None if index is None else index_of(file, index, relation.width)
+        if file.index is None:
+            return file.rows
+        return min(int(file.index.blocks_of_key(column) * keys) * file.index.block, file.rows)
 
     def all(self, file: DataFile, relation: Relation) -> Columns:
         """Return all rows of a file, which is read once."""
@@ -130,6 +118,12 @@ class KeyedFiles:
             self.budget.take(file.rows)
             self._whole[file.path] = read_file(file, relation.width + file.stamped)
         return self._whole[file.path]
+
+
+def _with_keys(columns: Columns, column: int, keys: Keys) -> Columns:
+    """Return the rows with one of several keys in a column."""
+    chosen = pc.is_in(pa.array(columns[column]), pa.array(keys)).to_numpy(zero_copy_only=False)
+    return [values[chosen] for values in columns]
 
 
 class Rows:
@@ -150,7 +144,6 @@ class Rows:
         self._keyed = files
         contents = (*source.before, *source.after, source.own)
         self._files = {part.path: part for content in contents for part in content.parts if part.rows}
-        self._is_large = sum(file.rows for file in self._files.values()) >= INDEXED_FROM
         self._fetched: list[Flags] = [np.zeros(0, np.bool_) for _ in range(self.relation.arity)]
         # By column: how many rows are sorted, and the sorted pieces as positions and terms.
         self._sorted: dict[int, tuple[int, list[tuple[Ids, Ids]]]] = {}
@@ -232,7 +225,7 @@ class Rows:
             if not unread:
                 return 0, len(np.unique(ids))
             files = self._files.values()
-            return sum(self._keyed.cost(file, self.relation, column, unread) for file in files), unread
+            return sum(self._keyed.cost(file, column, unread) for file in files), unread
 
         return min(terms, key=cost)
 
@@ -248,7 +241,7 @@ class Rows:
         keys = self._translation.keys(ids)
         pieces = {}
         for path, file in self._files.items():
-            columns = self._keyed.rows(file, self.relation, column, keys, large=self._is_large)
+            columns = self._keyed.rows(file, self.relation, column, keys)
             if len(columns[0]):
                 pieces[path] = self._ids(file, columns)
         return pieces

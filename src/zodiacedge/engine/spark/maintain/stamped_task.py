@@ -37,7 +37,6 @@ from zodiacedge.engine.spark.maintain.stamped_rows import (
 )
 from zodiacedge.engine.spark.storage.embedded_tables import Translation
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, read_file
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import Hashing
 from zodiacedge.language.ast import Atom, Negation, variables
 from zodiacedge.language.windows import is_window
@@ -65,8 +64,6 @@ class StampedTask:
     keys: Mapping[Term, int]
     """The fingerprints of the terms of rules."""
     sources: tuple[Source, ...]
-    indexes: Mapping[str, Mapping[int, DataFile]]
-    """The indexes of files, by path and column."""
     folder: Folder
     rows: int
     """The maximum number of rows to read."""
@@ -101,15 +98,12 @@ def can_be_stamped(rules: Iterable[Rule]) -> bool:
     )
 
 
-def run(task: StampedTask) -> tuple[StampedResult | None, list[tuple[str, int, DataFile]]]:
-    """Maintain a node; no result if the change is no small one. Return the indexes that were written, too."""
-    budget = Budget(task.rows, task.seconds)
-    files = KeyedFiles(task.folder, task.indexes, budget)
+def run(task: StampedTask) -> StampedResult | None:
+    """Maintain a node; no result if the change is no small one."""
     try:
-        result = _Maintenance(task, files).run()
+        return _Maintenance(task, KeyedFiles(Budget(task.rows, task.seconds))).run()
     except TooMuchError:
-        result = None
-    return result, files.written
+        return None
 
 
 class _Maintenance:
@@ -289,7 +283,7 @@ class _Maintenance:
         columns = [self._translation.keys(np.ascontiguousarray(column)) for column in ids.T]
         if stamps is not None:
             columns.append(stamps[chosen].astype(np.int64))
-        return write_indexed(self._task.folder, rows.relation, columns)
+        return self._task.folder.write_indexed(rows.relation, columns)
 
 
 def _together(heads: Iterable[Heads]) -> dict[Relation, tuple[Ids, Ids]]:

@@ -27,7 +27,6 @@ from zodiacedge.engine.spark.partition.merge_terms import with_terms
 from zodiacedge.engine.spark.storage.dataframes import Frames, in_tables
 from zodiacedge.engine.spark.storage.embedded_tables import SignedFileReader, Translation
 from zodiacedge.engine.spark.storage.files import TYPED, DataFile, Folder, Relation, SignedFiles
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import (
     Hashing,
     TermFiles,
@@ -132,7 +131,7 @@ def _loaded(loading: Loading) -> Loaded:
     for holder, pieces in rows_of.items():
         rows = np.concatenate(pieces)
         keyed = [keys[rows[:, n]] for n in range(holder.relation.arity)] or [np.zeros(len(rows), np.int64)]
-        files[holder] = write_indexed(loading.folder, holder.relation, keyed)
+        files[holder] = loading.folder.write_indexed(holder.relation, keyed)
     terms = write_terms(loading.folder, distinct(columns_of(dictionary, loading.hashing)))
     return Loaded(files, terms, {int(keys[number]): dictionary.decode(number) for number in classes})
 

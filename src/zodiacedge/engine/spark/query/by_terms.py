@@ -20,7 +20,8 @@ from zodiacedge.terms import IRI, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from zodiacedge.engine.spark.lookup.by_key import Row, Source, Wants
+    from zodiacedge.engine.spark.lookup.by_key import Row, Source
+    from zodiacedge.engine.spark.lookup.matching import Wants
     from zodiacedge.engine.spark.storage.files import Segment, SignedFiles
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.language.ast import Predicate, Rule

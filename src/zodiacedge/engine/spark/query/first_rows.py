@@ -9,7 +9,6 @@ import numpy as np
 from zodiacedge.engine.spark.lookup.by_key import RowSlice, TooManyError
 from zodiacedge.engine.spark.query.bindings import Bindings, rows_of
 from zodiacedge.engine.spark.storage.files import Relation, read_batches
-from zodiacedge.engine.spark.storage.indexes import indexable
 from zodiacedge.language.ast import Variable
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ class FirstRows:
     def _looked_up(self, most: int) -> Iterator[Rows] | None:
         """Look the rows up by the constants of the atom; None if it has none or too many rows match."""
         columns, values = tuple(self._constants), tuple(self._constants.values())
-        if not indexable(self._relation, columns):
+        # A class has too many members.
+        if not columns or (self._relation.typed and columns == (1,)):
             return None
         try:
             self._slice.fetch({self._relation: {columns: {values}}}, most)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from zodiacedge.engine.query_lookups import QueryLookups
     from zodiacedge.engine.registry import Registry
     from zodiacedge.engine.spark.lookup.by_key import Row as SliceRow
-    from zodiacedge.engine.spark.lookup.by_key import Source, Wants
+    from zodiacedge.engine.spark.lookup.by_key import Source
+    from zodiacedge.engine.spark.lookup.matching import Wants
     from zodiacedge.engine.spark.storage.version import SparkVersion
     from zodiacedge.language.ast import Conjunct
     from zodiacedge.terms import Term

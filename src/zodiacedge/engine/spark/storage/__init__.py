@@ -2,9 +2,10 @@
 
 scratch_owner    owners of scratch folders, and removal of those of killed processes
 files            data files, signed files, segments, the scratch folder
-indexes          indexes of files, so that a look-up reads a few groups of rows
+row_order        the order of the rows of a file, in which an index has little to say
+indexes          indexes of files: in which blocks of rows a term is
+blocks           reads these blocks alone
 moments          the moments among terms in their order
-term_index       the terms of a file by fingerprint, so that a few are read alone
 terms            fingerprints of terms, and the files that decode them
 workspace        resources shared by all versions: jobs, scratch folder, options
 bin_packing      inputs of different sizes packed into tasks

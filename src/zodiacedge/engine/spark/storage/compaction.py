@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from zodiacedge.engine.spark.storage.dataframes import Frames
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, Relation, SignedFiles, read_file
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.terms import TermFiles, distinct, write_terms
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _compacted(task: _CompactionTask) -> tuple[DataFile, DataFile]:
     layers = [(plus, read_file(file, width)) for plus, file in task.layers]
     rows, counts = consolidated(*signed_rows(layers))
     minus, plus = (
-        write_indexed(task.folder, task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
+        task.folder.write_indexed(task.relation, list(np.ascontiguousarray(rows[counts == sign].T)))
         for sign in (-1, 1)
     )
     return minus, plus

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from zodiacedge.engine.spark.storage.indexes import write_pieces
 from zodiacedge.engine.yield_point import ALONE
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ class _Writer:
                 waiting.setdefault(tag, []).append(columns)
                 rows[tag] = rows.get(tag, 0) + int(chosen.sum())
                 if rows[tag] >= _ROWS_PER_FILE:
-                    yield tag, write_pieces(self.folder, self.relations[tag], waiting.pop(tag))
+                    yield tag, self.folder.write_pieces(self.relations[tag], waiting.pop(tag))
                     rows[tag] = 0
         for tag, pieces in waiting.items():
-            yield tag, write_pieces(self.folder, self.relations[tag], pieces)
+            yield tag, self.folder.write_pieces(self.relations[tag], pieces)

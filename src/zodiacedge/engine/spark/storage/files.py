@@ -16,7 +16,7 @@ import uuid
 import weakref
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +36,8 @@ from zodiacedge.engine.spark.cluster.task_files import (
     record_file,
     remove_files,
 )
+from zodiacedge.engine.spark.storage.indexes import write_index
+from zodiacedge.engine.spark.storage.row_order import ordered
 from zodiacedge.engine.spark.storage.scratch_owner import new_name, sweep
 from zodiacedge.errors import Diagnostic, UsageProblem
 from zodiacedge.terms import RDF_TYPE
@@ -44,10 +46,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from zodiacedge.engine.embedded.types import Keys
+    from zodiacedge.engine.spark.storage.indexes import Index
     from zodiacedge.language.ast import Aggregate, Atom
 
 
 _ROW_GROUP = 1 << 17
+# So many rows of a file with an index are found together.
+BLOCK = 1 << 11
 _READ_AT_ONCE = 1 << 18
 # At most so many values are looked up by a filter.
 _FEW = 256
@@ -98,10 +103,10 @@ class DataFile:
     path: str
     rows: int
     classes: Mapping[int, int] = field(default_factory=dict)
-    indexes: Mapping[int, DataFile] = field(default_factory=dict, repr=False)
-    """The indexes that were written with it, by column (`indexes`, `moments`)."""
-    groups: int = 0
-    """Of an index, how many of its groups have rows."""
+    index: Index | None = field(default=None, repr=False)
+    """Of its terms by column, if it has more rows than a block (`indexes`)."""
+    moments: DataFile | None = field(default=None, repr=False)
+    """Of terms with moments among them, the file of these (`moments`)."""
     span: tuple[int, int] | None = None
     """Of terms with moments among them, the first and the last moment in microseconds."""
     stamped: bool = False
@@ -235,6 +240,8 @@ class Folder(NamedTuple):
     """A folder that tasks write into; only the driver removes files."""
 
     uri: str
+    block: int = BLOCK
+    """How many rows of a file are a block of its index."""
 
     @property
     def is_here(self) -> bool:
@@ -248,8 +255,13 @@ class Folder(NamedTuple):
         record_file(path)
         return path
 
-    def write(self, table: pa.Table, kind: str, together: int = _ROW_GROUP) -> str:
-        """Write a table into a new file, so many rows together; return its path."""
+    def write(
+        self, table: pa.Table, kind: str, together: int = _ROW_GROUP, ascending: str | None = None
+    ) -> str:
+        """Write a table into a new file, so many rows together; return its path.
+
+        The numbers in a column `ascending` are written as differences.
+        """
         path = self.new_file(kind, ".parquet")
         system, inner_path = located(path)
         pq.write_table(
@@ -260,25 +272,51 @@ class Folder(NamedTuple):
             compression="zstd",
             # Most fingerprints of a column differ: building a dictionary would dominate the write.
             use_dictionary=False,
+            column_encoding={ascending: "DELTA_BINARY_PACKED"} if ascending else None,
         )
         return path
 
-    def write_rows(self, relation: Relation, columns: Sequence[Keys], together: int = _ROW_GROUP) -> DataFile:
-        """Write rows of a relation, given as columns; class members are sorted by class.
+    def write_rows(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
+        """Write rows of a relation, given as columns, without an index; class members are sorted by class.
 
         One column more than the relation has are the stamps of the rows.
         """
+        if relation.typed:
+            order = np.argsort(columns[1], kind="stable")
+            columns = [column[order] for column in columns]
+        return self._rows(relation, columns, _ROW_GROUP)
+
+    def write_indexed(self, relation: Relation, columns: Sequence[Keys]) -> DataFile:
+        """Write rows of a relation, given as columns, in an order of their own, and their index.
+
+        One column more than the relation has are the stamps of the rows, which are not indexed.
+        """
+        if len(columns[0]) <= self.block:
+            return self.write_rows(relation, columns)
+        order = ordered(columns, relation.width, self.block, 1 if relation.typed else None)
+        ascending = None if order.ascending is None else f"c{order.ascending}"
+        file = self._rows(relation, order.columns, self.block, ascending)
+        return replace(file, index=write_index(self, order))
+
+    def write_pieces(self, relation: Relation, pieces: Sequence[Sequence[Keys]]) -> DataFile:
+        """Write rows of a relation, given in pieces of columns, and their index."""
+        if not pieces:
+            return DataFile("", 0)
+        return self.write_indexed(relation, [np.concatenate(column) for column in zip(*pieces, strict=True)])
+
+    def _rows(
+        self, relation: Relation, columns: Sequence[Keys], together: int, ascending: str | None = None
+    ) -> DataFile:
         rows = len(columns[0])
         stamped = len(columns) > relation.width
         if not rows:
             return DataFile("", 0, stamped=stamped)
         classes: dict[int, int] = {}
         if relation.typed:
-            order = np.argsort(columns[1], kind="stable")
-            columns = [column[order] for column in columns]
             names, counts = np.unique(columns[1], return_counts=True)
             classes = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        return DataFile(self.write(table_of(columns), "rows", together), rows, classes, stamped=stamped)
+        path = self.write(table_of(columns), "rows", together, ascending)
+        return DataFile(path, rows, classes, stamped=stamped)
 
 
 class ScratchFolder:
@@ -289,7 +327,7 @@ class ScratchFolder:
         given = uri or tempfile.gettempdir()
         base = (given if "://" in given else str(Path(given).absolute())).rstrip("/")
         sweep(base)
-        self.folder = Folder(f"{base}/{new_name()}")
+        self.folder = Folder(f"{base}/{new_name()}", BLOCK)
         try:
             system, inner_path = located(self.folder.uri)
             system.create_dir(inner_path, recursive=True)
@@ -303,7 +341,8 @@ class ScratchFolder:
     def adopt(self, file: DataFile) -> DataFile:
         """Remove a file when its `DataFile` is garbage-collected."""
         if file.path:
-            finalizer = weakref.finalize(file, _remove_file, file.path, self)
+            beside = [other.path for other in (file.index, file.moments) if other is not None]
+            finalizer = weakref.finalize(file, _remove, (file.path, *beside), self)
             # At exit the whole folder is removed.
             finalizer.atexit = False
         return file
@@ -438,9 +477,9 @@ def _no_scratch(named: str, folder: str, error: Exception) -> UsageProblem:
     )
 
 
-def _remove_file(path: str, scratch: ScratchFolder) -> None:
+def _remove(paths: Iterable[str], scratch: ScratchFolder) -> None:
     del scratch  # the reference keeps the folder until its last file is removed
-    remove_files((path,))
+    remove_files(paths)
 
 
 def _remove_folder(uri: str) -> None:

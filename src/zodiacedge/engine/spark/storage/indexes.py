@@ -1,215 +1,270 @@
-"""Indexes of files: the same rows once more, grouped by the fingerprints of one column.
+"""Indexes of files: which blocks of rows have a term in a column.
 
-A look-up in a large file reads the groups of its keys instead of all rows. An index is a file of numbers: the
-end of each group, then the rows, one after the other. The hash of a fingerprint is its group, so nothing is
-compared and a group is read at one go. Rows of many columns would be repeated for each: their indexes have
-fingerprints with the places of rows instead, and the rows are read from row groups of the file itself.
-
-Who writes the rows of a relation writes their indexes, while the rows are in memory (`write_indexed`).
+An index is a file of numbers, some two bytes for a row and column, and none for the column that the rows are
+sorted by. It begins with the first term of each block in that column. For each other column follow its pairs
+of a term and a block, grouped by the first bits of the hash of the term: where each group ends, then for each
+pair a number of few bits, some more of the hash and the block. So a block may be named that has not the term,
+but none that has it is missing.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from zodiacedge.engine.spark.cluster.task_files import count_read, located
-from zodiacedge.engine.spark.storage.files import TYPED, DataFile, parquet_file
+from zodiacedge.engine.spark.cluster.task_files import LOCAL, located
+from zodiacedge.engine.spark.storage.row_order import Order, block_bits, distinct_hashes, hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from pyarrow import NativeFile
 
     from zodiacedge.engine.embedded.types import Keys
-    from zodiacedge.engine.spark.storage.files import Folder, Relation
+    from zodiacedge.engine.spark.storage.files import Folder
 
-    Columns = list[Keys]
-
-# Files with fewer rows are read as quickly without an index.
-INDEXED_FILE = 1 << 9
-# Files with more rows than this, without an index, are read by several tasks: one would have to hold them.
-MOST_INDEXED = 1 << 22
-# Of rows with more columns an index has places.
-MOST_COPIED = 3
-# So many of them are together in their file.
-_WIDE_TOGETHER = 1 << 13
-_ROWS_IN_GROUP = 128
-# Of so many times as many groups as are read, the ends are read one by one.
-_FEW_OF = 64
-# A column with fewer filled groups is not indexed with its file: its keys have very many rows.
-_LEAST_FILLED = 16
-_BYTES = 8
-# A fingerprint and a place.
-_PLACED = 2
-# Spreads fingerprints of few bits, too.
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_PAIRS_IN_GROUP = 32
+# A pair has two bytes unless its block leaves fewer bits than this to the hash.
+_LEAST_CHECK = 4
+_SHORT = 16
+_LONG = 32
+_ALIGNED = 8
+# Of more keys than this all groups are read at one go, where the file is not mapped to memory.
+_FEW = 64
+# So many pairs of a key and a block are compared to leave blocks out.
+_MOST_PAIRS = 1 << 20
 
 
-class Index(NamedTuple):
-    """An index of a file: the paths of both, how many rows of what width the file has."""
+class Listed(NamedTuple):
+    """Where the pairs of a column are in an index."""
+
+    at: int
+    groups: int
+    """The number of groups, a power of two."""
+    pairs: int
+    terms: int
+    """The number of terms in the column."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The index of a file: its path, how many rows the file has, and how columns are found."""
 
     path: str
-    file: str
     rows: int
-    width: int
-    filled: int
-    """How many of its groups have rows."""
+    block: int
+    """How many of them are a block."""
+    lead: int | None = None
+    """The column by which the rows are sorted."""
+    lead_terms: int = 0
+    second: int | None = None
+    """The column by which the rows of each term of `lead` are sorted."""
+    listed: Mapping[int, Listed] = field(default_factory=dict)
 
     @property
-    def has_places(self) -> bool:
-        """Whether it has the places of rows instead of rows."""
-        return self.width > MOST_COPIED
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return -(-self.rows // self.block)
 
-    @property
-    def entry(self) -> int:
-        """The width of its own rows."""
-        return _PLACED if self.has_places else self.width
+    def finds(self, column: int) -> bool:
+        """Whether it tells which blocks have a term of a column."""
+        return column in {self.lead, self.second} or column in self.listed
 
-    @property
-    def groups(self) -> int:
-        """The number of groups, a power of two."""
-        return 1 << max(self.rows // _ROWS_IN_GROUP, 1).bit_length()
-
-    def rows_for(self, keys: int) -> int:
-        """Return about how many rows are read for so many keys."""
-        read = keys * self.rows // self.filled
-        return read + keys * _WIDE_TOGETHER if self.has_places else read
+    def blocks_of_key(self, column: int) -> float:
+        """Return how many blocks have a term of a column, on average."""
+        if column == self.lead:
+            return 1 + self.blocks / max(self.lead_terms, 1)
+        if column == self.second:
+            return self.lead_terms
+        known = self.listed[column]
+        return known.pairs / max(known.terms, 1)
 
 
-def index_of(file: DataFile, index: DataFile, width: int) -> Index:
-    """Return the index of a file with so many columns, and perhaps one of stamps."""
-    return Index(index.path, file.path, index.rows, width + file.stamped, index.groups)
-
-
-def write_indexed(folder: Folder, relation: Relation, columns: Sequence[Keys]) -> DataFile:
-    """Write rows of a relation, given as columns, and the indexes of their file by all columns.
-
-    One column more than the relation has are the stamps of the rows.
-    """
-    together = {} if len(columns) <= MOST_COPIED else {"together": _WIDE_TOGETHER}
-    file = folder.write_rows(relation, columns, **together)
-    if file.rows < INDEXED_FILE:
-        return file
-    by = indexable(relation, range(relation.width if relation.arity else 0))
-    indexes = {column: write_index(folder, file, columns, column, _LEAST_FILLED) for column in by}
-    return replace(file, indexes={column: index for column, index in indexes.items() if index})
-
-
-def write_pieces(folder: Folder, relation: Relation, pieces: Sequence[Sequence[Keys]]) -> DataFile:
-    """Write rows of a relation, given in pieces of columns, and their indexes."""
-    if not pieces:
-        return DataFile("", 0)
-    return write_indexed(folder, relation, [np.concatenate(column) for column in zip(*pieces, strict=True)])
-
-
-def write_index(
-    folder: Folder, file: DataFile, columns: Sequence[Keys], column: int, least: int = 1
-) -> DataFile | None:
-    """Write the rows of a file, or their places, grouped by a column.
-
-    Return None if fewer groups than `least` have rows, because a key has too many.
-    """
-    index = Index("", file.path, len(columns[0]), len(columns), 1)
-    if index.has_places:
-        columns = [columns[column], np.arange(index.rows)]
-        column = 0
-    groups = _groups_of(columns[column], index.groups)
-    counts = np.bincount(groups, minlength=index.groups)
-    filled = int(np.count_nonzero(counts))
-    if filled < least:
+def write_index(folder: Folder, order: Order) -> Index | None:
+    """Write the index of a file whose rows are in an order; none of a file of one block."""
+    rows = len(order.columns[0])
+    block = folder.block
+    if rows <= block:
         return None
+    pieces: list[NDArray[np.generic]] = []
+    if order.lead is not None:
+        pieces.append(_firsts(order.columns[order.lead], block))
+        if order.second is not None:
+            pieces += [_firsts(order.columns[order.second], block), order.leads]
+    at = sum(piece.nbytes for piece in pieces)
+    listed: dict[int, Listed] = {}
+    for column, pairs in order.pairs.items():
+        groups = 1 << max(len(pairs) // _PAIRS_IN_GROUP, 1).bit_length()
+        listed[column] = Listed(at, groups, len(pairs), distinct_hashes(pairs, rows, block))
+        for piece in _grouped(pairs.view(np.uint64), groups, block_bits(rows, block)):
+            pieces.append(piece)
+            at += piece.nbytes
     path = folder.new_file("index")
-    order = np.argsort(groups.astype(np.min_scalar_type(index.groups)), kind="stable")
     system, inner_path = located(path)
     with system.open_output_stream(inner_path) as stream:
-        stream.write(np.cumsum(counts).astype(np.int64))
-        stream.write(np.stack([values[order] for values in columns], axis=1))
-    return DataFile(path, index.rows, groups=filled)
+        for piece in pieces:
+            stream.write(np.ascontiguousarray(piece))
+    return Index(path, rows, block, order.lead, order.lead_terms, order.second, listed)
 
 
-@contextmanager
-def opened(index: Index) -> Iterator[IndexReader]:
-    """Open an index, and close it after a `with` block."""
-    system, inner_path = located(index.path)
-    with system.open_input_file(inner_path) as source:
-        yield IndexReader(index, source)
+def write_sorted_index(folder: Folder, column: Keys) -> Index | None:
+    """Write the index of a file whose rows are sorted by its first column, which has distinct terms."""
+    return write_index(folder, Order([column], 0, None, column[:0], len(column), {}, 0))
+
+
+def _firsts(column: Keys, block: int) -> Keys:
+    """Return the first term of each block, and the last of all."""
+    return np.append(column[::block], column[-1:])
+
+
+def _grouped(pairs: NDArray[np.uint64], groups: int, bits: int) -> Iterator[NDArray[np.generic]]:
+    """Yield where the groups of sorted pairs end, and the pairs, each padded."""
+    group_bits, dtype, check = _layout(groups, bits)
+    counts = np.bincount((pairs >> np.uint64(64 - group_bits)).view(np.int64), minlength=groups)
+    yield _padded(np.cumsum(counts).astype(np.uint32))
+    checks = pairs >> np.uint64(64 - group_bits - check) & np.uint64((1 << check) - 1)
+    yield _padded((checks << np.uint64(bits) | pairs & np.uint64((1 << bits) - 1)).astype(dtype))
+
+
+def _layout(groups: int, bits: int) -> tuple[int, type[np.unsignedinteger], int]:
+    """Return the bits of a group's number, the type of a pair, and how many of its bits are of the hash."""
+    width = _SHORT if bits + _LEAST_CHECK <= _SHORT else _LONG
+    return groups.bit_length() - 1, np.uint16 if width == _SHORT else np.uint32, width - bits
+
+
+def _padded(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    more = -values.nbytes % _ALIGNED // values.itemsize
+    return np.append(values, np.zeros(more, values.dtype))
+
+
+class Found(NamedTuple):
+    """For each of some keys, by position, the blocks that may have it: one after the other."""
+
+    counts: Keys
+    blocks: Keys
+
+    @classmethod
+    def ranges(cls, first: Keys, end: Keys) -> Found:
+        """Return ranges of blocks."""
+        counts = np.maximum(end - first, 0)
+        return cls(counts, _spread(first, counts))
+
+    def numbered(self, blocks: int) -> Keys:
+        """Return each position and block as one number."""
+        return np.repeat(np.arange(len(self.counts)) * blocks, self.counts) + self.blocks
 
 
 class IndexReader:
-    """Reads the groups of an open index."""
+    """Reads an index."""
 
-    def __init__(self, index: Index, source: NativeFile) -> None:
-        """Take an index and its open file."""
-        self._index = index
-        self._source = source
+    def __init__(self, index: Index) -> None:
+        """Open the index: its file is mapped to memory if it is on this machine."""
+        self.index = index
+        system, inner_path = located(index.path)
+        self._map = np.memmap(inner_path, np.uint8, "r") if system is LOCAL else None
+        self._source = None if system is LOCAL else system.open_input_file(inner_path)
 
-    def rows(self, keys: Keys) -> Columns:
-        """Return the rows of keys, as columns, and perhaps others of their groups."""
-        if not self._index.has_places:
-            return self._entries(keys)
-        found, places = self._entries(keys)
-        return _rows_at(self._index, np.sort(places[np.isin(found, keys)]))
+    def blocks(self, columns: Sequence[int], values: Keys) -> Keys | None:
+        """Return the blocks that may have rows with some values in some columns; None if all may.
 
-    def _entries(self, keys: Keys) -> Columns:
-        """Return the index's own rows in the groups of keys."""
-        index = self._index
-        pieces = [np.zeros((0, index.entry), np.int64)]
-        for first, end in self._bounds(np.unique(_groups_of(keys, index.groups))):
-            count = end - first
-            if count:
-                at = (index.groups + first * index.entry) * _BYTES
-                data = self._source.read_at(count * index.entry * _BYTES, at)
-                pieces.append(np.frombuffer(data, np.int64).reshape(count, index.entry))
-                count_read(count)
-        return list(np.ascontiguousarray(np.concatenate(pieces).T))
+        Args:
+            columns: The columns.
+            values: The values, a row for each combination.
+        """
+        index = self.index
+        usable = [n for n, c in enumerate(columns) if index.finds(c)]
+        if not usable:
+            return None
+        usable.sort(key=lambda n: index.blocks_of_key(columns[n]))
+        both: Keys | None = None  # of the combinations and their blocks
+        if index.second is not None and {index.lead, index.second} <= set(columns):
+            lead, second = (columns.index(c) for c in (index.lead, index.second))
+            both = self._within(values[:, lead], values[:, second]).numbered(index.blocks)
+            usable = [n for n in usable if n not in {lead, second}]
+        for n in usable:
+            keys, positions = np.unique(values[:, n], return_inverse=True)
+            found = self._of(columns[n], keys)
+            counts = found.counts[positions]
+            if int(counts.sum()) > _MOST_PAIRS:
+                if both is None:
+                    return np.unique(found.blocks)
+                break
+            starts = (np.cumsum(found.counts) - found.counts)[positions]
+            each = Found(counts, found.blocks[_spread(starts, counts)]).numbered(index.blocks)
+            both = each if both is None else both[np.isin(both, each)]
+        return np.unique(both % index.blocks) if both is not None else None
 
-    def _bounds(self, groups: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield where groups begin and end."""
-        many = len(groups) * _FEW_OF > self._index.groups
-        ends = np.frombuffer(self._source.read_at(self._index.groups * _BYTES, 0), np.int64) if many else None
-        for group in groups.tolist():
-            first = max(group - 1, 0)
-            here = (
-                ends[first : group + 1]
-                if ends is not None
-                else np.frombuffer(
-                    self._source.read_at((group + 1 - first) * _BYTES, first * _BYTES), np.int64
-                )
-            )
-            yield (int(here[0]) if group else 0), int(here[-1])
+    def _of(self, column: int, keys: Keys) -> Found:
+        """Return the blocks that may have the keys of a column."""
+        index = self.index
+        if column == index.lead:
+            return Found.ranges(*self._led(keys))
+        if column == index.second:
+            leads = self._read(2 * (index.blocks + 1) * _ALIGNED, index.lead_terms, np.int64)
+            several = [self._within(np.full(len(keys), lead), keys) for lead in leads]
+            numbered = np.sort(np.concatenate([found.numbered(index.blocks) for found in several]))
+            return Found(np.bincount(numbered // index.blocks, minlength=len(keys)), numbered % index.blocks)
+        return self._listed(index.listed[column], keys)
 
+    def _led(self, keys: Keys) -> tuple[Keys, Keys]:
+        """Return the first block that may have each key of `lead`, and the one behind the last."""
+        firsts = self._read(0, self.index.blocks + 1, np.int64)
+        end = np.searchsorted(firsts[:-1], keys, "right")
+        first = np.maximum(np.searchsorted(firsts[:-1], keys, "left") - 1, 0)
+        return first, np.where(keys > firsts[-1], first, end)
 
-def _rows_at(index: Index, places: Keys) -> Columns:
-    """Return the rows at sorted places of a file, from the row groups that have them."""
-    pieces = [[np.zeros(0, np.int64)] * index.width]
-    with parquet_file(index.file) as file:
-        first = 0
-        for number in range(file.num_row_groups):
-            rows = file.metadata.row_group(number).num_rows
-            here = places[slice(*np.searchsorted(places, (first, first + rows)))] - first
-            first += rows
+    def _within(self, leads: Keys, keys: Keys) -> Found:
+        """Return the blocks that may have rows of a term of `lead` and a key of `second`."""
+        first, end = self._led(leads)
+        seconds = self._read((self.index.blocks + 1) * _ALIGNED, self.index.blocks, np.int64)
+        # But for the first of these blocks, all begin with the term of `lead`: there the others are sorted.
+        for lead in np.unique(leads):
+            here = np.flatnonzero((leads == lead) & (end > first))
             if len(here):
-                count_read(rows)
-                table = file.read_row_group(number)
-                pieces.append([column.to_numpy()[here] for column in table.columns])
-    return [np.concatenate(column) for column in zip(*pieces, strict=True)]
+                begin, stop = int(first[here[0]]), int(end[here[0]])
+                inner = seconds[begin + 1 : stop]
+                end[here] = begin + 1 + np.searchsorted(inner, keys[here], "right")
+                first[here] = begin + np.searchsorted(inner, keys[here], "left")
+        return Found.ranges(first, end)
+
+    def _listed(self, known: Listed, keys: Keys) -> Found:
+        """Return the blocks of pairs whose terms may be the keys."""
+        bits = block_bits(self.index.rows, self.index.block)
+        group_bits, dtype, check = _layout(known.groups, bits)
+        hashed = hashes(keys)
+        groups = (hashed >> np.uint64(64 - group_bits)).astype(np.int64)
+        ends = self._read(known.at, known.groups, np.uint32)
+        first = np.where(groups > 0, ends[groups - 1], 0).astype(np.int64)
+        counts = ends[groups].astype(np.int64) - first
+        at = known.at + -(-known.groups * 4 // _ALIGNED) * _ALIGNED
+        if self._map is None and len(keys) <= _FEW:
+            size = np.dtype(dtype).itemsize
+            parts = [
+                self._read(at + f * size, n, dtype)
+                for f, n in zip(first.tolist(), counts.tolist(), strict=True)
+            ]
+            pairs = np.concatenate(parts) if parts else np.zeros(0, dtype)
+        else:
+            pairs = self._read(at, known.pairs, dtype)[_spread(first, counts)]
+        checks = (hashed >> np.uint64(64 - group_bits - check) & np.uint64((1 << check) - 1)).astype(np.int64)
+        positions = np.repeat(np.arange(len(keys)), counts)
+        chosen = pairs >> bits == checks[positions]
+        blocks = (pairs[chosen] & dtype((1 << bits) - 1)).astype(np.int64)
+        return Found(np.bincount(positions[chosen], minlength=len(keys)), blocks)
+
+    def _read(self, at: int, count: int, dtype: type[np.generic]) -> NDArray[np.generic]:
+        size = count * np.dtype(dtype).itemsize
+        if self._map is not None:
+            return self._map[at : at + size].view(dtype)
+        if self._source is None:
+            raise AssertionError(self.index)
+        return np.frombuffer(self._source.read_at(size, at), dtype)
 
 
-def indexable(source: Relation | str, columns: Iterable[int]) -> tuple[int, ...]:
-    """Return the columns that an index is worth: a class has too many members."""
-    return tuple(column for column in columns if not (source == TYPED and column))
-
-
-def column_for(values: Mapping[int, NDArray[np.int64]]) -> int:
-    """Return the column to index for a look-up, given the values that it asks for: that with the fewest."""
-    return min(values, key=lambda column: (len(np.unique(values[column])), column))
-
-
-def _groups_of(keys: Keys, groups: int) -> NDArray[np.int64]:
-    shift = np.uint64(64 - (groups.bit_length() - 1))
-    return ((keys.view(np.uint64) * _MULTIPLIER) >> shift).astype(np.int64)
+def _spread(first: Keys, counts: Keys) -> Keys:
+    """Return the numbers of ranges, one after the other."""
+    ends = np.cumsum(counts)
+    numbers: Keys = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - (ends - counts), counts)
+    return numbers

@@ -1,4 +1,4 @@
-"""The moments among the terms of a file in their order: an index that was written with the file.
+"""The moments among the terms of a file in their order: a file that is written with it.
 
 It is a file of numbers: the first moment of each block, then the blocks of microseconds and fingerprints, one
 after the other. A look-up of a range reads the first part and the blocks that the range meets; files whose
@@ -7,6 +7,7 @@ span does not meet it are not opened.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from zodiacedge.engine.spark.cluster.task_files import count_read, located
 from zodiacedge.engine.spark.storage.files import DataFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyarrow import NativeFile
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from zodiacedge.engine.embedded.types import Keys
     from zodiacedge.engine.spark.storage.files import Folder
 
-# The column of terms that has the microseconds: the key of this index among those of a file.
-COLUMN = 2
 _TOGETHER = 512
 _BYTES = 8
 _ENTRY = 2
@@ -47,11 +46,11 @@ class Moments(NamedTuple):
         return cls(micros[first][order], keys[order])
 
 
-def write_moments(folder: Folder, terms: pa.Table) -> tuple[Mapping[int, DataFile], tuple[int, int] | None]:
-    """Write the index of the moments among terms; return it by its column, and their span."""
+def write_moments(folder: Folder, terms: pa.Table) -> tuple[DataFile | None, tuple[int, int] | None]:
+    """Write the moments among terms; return their file, if there are some, and their span."""
     chosen = terms["kind"].to_numpy() == L.K_MOMENT
     if not chosen.any():
-        return {}, None
+        return None, None
     micros, keys = terms["bits"].to_numpy()[chosen], terms["id"].to_numpy()[chosen]
     order = np.argsort(micros, kind="stable")
     entries = np.stack((micros[order], keys[order]), axis=1)
@@ -60,18 +59,16 @@ def write_moments(folder: Folder, terms: pa.Table) -> tuple[Mapping[int, DataFil
     with system.open_output_stream(inner_path) as stream:
         stream.write(np.ascontiguousarray(entries[::_TOGETHER, 0]))
         stream.write(entries)
-    return {COLUMN: DataFile(path, len(entries))}, (int(entries[0, 0]), int(entries[-1, 0]))
+    return DataFile(path, len(entries)), (int(entries[0, 0]), int(entries[-1, 0]))
 
 
 def most_between(files: Iterable[DataFile], after: int, up_to: int) -> int:
     """Return how many moments of files there are at most after one time and up to another."""
     total = 0
     for file in _meeting(files, after, up_to):
-        index = file.indexes[COLUMN]
-        system, inner_path = located(index.path)
-        with system.open_input_file(inner_path) as source:
-            first, end = _blocks(source, index.rows, after, up_to)
-        total += min((end - first) * _TOGETHER, index.rows)
+        with _opened(file) as (source, rows):
+            first, end = _blocks(source, rows, after, up_to)
+        total += min((end - first) * _TOGETHER, rows)
     return total
 
 
@@ -88,12 +85,10 @@ def first_after(files: Iterable[DataFile], moment: int) -> int | None:
             continue
         here = file.span[0]
         if here <= moment:
-            index = file.indexes[COLUMN]
-            system, inner_path = located(index.path)
-            with system.open_input_file(inner_path) as source:
-                block = _blocks(source, index.rows, moment, moment)[0]
+            with _opened(file) as (source, rows):
+                block = _blocks(source, rows, moment, moment)[0]
                 # The last of a block may be earlier, then it is the first of the next.
-                micros = _entries(source, index.rows, block, block + 2)[:, 0]
+                micros = _entries(source, rows, block, block + 2)[:, 0]
             here = int(micros[np.searchsorted(micros, moment, "right")])
         first = here if first is None else min(first, here)
     return first
@@ -104,12 +99,20 @@ def _meeting(files: Iterable[DataFile], after: int, up_to: int) -> Iterable[Data
 
 
 def _between(file: DataFile, after: int, up_to: int) -> Moments:
-    index = file.indexes[COLUMN]
-    system, inner_path = located(index.path)
-    with system.open_input_file(inner_path) as source:
-        entries = _entries(source, index.rows, *_blocks(source, index.rows, after, up_to))
+    with _opened(file) as (source, rows):
+        entries = _entries(source, rows, *_blocks(source, rows, after, up_to))
     first, end = np.searchsorted(entries[:, 0], (after, up_to), "right")
     return Moments(*np.ascontiguousarray(entries[first:end].T))
+
+
+@contextmanager
+def _opened(file: DataFile) -> Iterator[tuple[NativeFile, int]]:
+    """Open the moments of a file of terms; yield their file and their number."""
+    if file.moments is None:
+        raise AssertionError(file.path)
+    system, inner_path = located(file.moments.path)
+    with system.open_input_file(inner_path) as source:
+        yield source, file.moments.rows
 
 
 def _blocks(source: NativeFile, rows: int, after: int, up_to: int) -> tuple[int, int]:

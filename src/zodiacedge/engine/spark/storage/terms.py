@@ -18,9 +18,10 @@ import pyarrow as pa
 from zodiacedge.engine.embedded.kernels import layout as L
 from zodiacedge.engine.embedded.terms.dictionary import Dictionary
 from zodiacedge.engine.embedded.terms.fingerprints import MOST_BITS, fingerprints
+from zodiacedge.engine.spark.storage.blocks import BlockReader
 from zodiacedge.engine.spark.storage.files import DataFile, Folder, read_among, read_between, read_table
+from zodiacedge.engine.spark.storage.indexes import write_sorted_index
 from zodiacedge.engine.spark.storage.moments import write_moments
-from zodiacedge.engine.spark.storage.term_index import look_up, serves, write_term_index
 from zodiacedge.errors import Diagnostic, EvaluationProblem
 from zodiacedge.language.printer import format_term
 
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.int8()), ("bits", pa.int64()), ("text", pa.binary())])
+_ID = 0
 # At most so many new terms are compared with the known ones in one task.
 FEW = 256
-# So many terms are together in a file: a look-up of one reads all of these.
-_TOGETHER = 1 << 12
 
 
 class Hashing(NamedTuple):
@@ -170,9 +170,11 @@ def write_terms(folder: Folder, table: pa.Table) -> DataFile:
     if not len(table):
         return DataFile("", 0)
     table = table.sort_by("id")
-    path = folder.write(table, "terms", _TOGETHER)
+    path = folder.write(table, "terms", folder.block, "id")
     moments, span = write_moments(folder, table)
-    return DataFile(path, len(table), indexes={**write_term_index(folder, table), **moments}, span=span)
+    return DataFile(
+        path, len(table), index=write_sorted_index(folder, table["id"].to_numpy()), moments=moments, span=span
+    )
 
 
 def unseen(new: pa.Table, known: TermFiles, within: FingerprintRange | None = None) -> pa.Table:
@@ -232,13 +234,15 @@ def collision(first: Term, second: Term) -> EvaluationProblem:
 
 
 def _entries(file: DataFile, keys: Keys | None, within: FingerprintRange | None) -> pa.Table:
-    # A file is sorted by fingerprint, so row groups without those that are looked for are not read.
-    if keys is not None:
-        wanted = np.unique(keys)
-        if within is not None:
-            wanted = wanted[(wanted >= within.first) & (wanted <= within.last)]
-        if serves(file, len(wanted)):
-            return look_up(file, wanted, SCHEMA)
+    # A file is sorted by fingerprint, so blocks without those that are looked for are not read.
+    if keys is None:
+        table = read_table(file.path) if within is None else read_between(file.path, "id", *within)
+        return table.cast(SCHEMA)
+    wanted = np.unique(keys)
+    if within is not None:
+        wanted = wanted[(wanted >= within.first) & (wanted <= within.last)]
+    if file.index is None:
         return read_among(file.path, "id", wanted).cast(SCHEMA)
-    table = read_table(file.path) if within is None else read_between(file.path, "id", *within)
-    return table.cast(SCHEMA)
+    tables = BlockReader().tables(file, (_ID,), wanted[:, None])
+    chosen = (table.filter(pa.array(np.isin(table["id"].to_numpy(), wanted))) for table in tables)
+    return pa.concat_tables([SCHEMA.empty_table(), *(table.cast(SCHEMA) for table in chosen)])

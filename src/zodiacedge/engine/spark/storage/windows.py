@@ -15,7 +15,6 @@ import numpy as np
 
 from zodiacedge.engine.spark.storage.compaction import compacted
 from zodiacedge.engine.spark.storage.files import Relation, Segment, SignedFiles
-from zodiacedge.engine.spark.storage.indexes import write_indexed
 from zodiacedge.engine.spark.storage.moments import between, most_between
 from zodiacedge.language.vocabulary import WINDOW_RELATION
 
@@ -126,7 +125,7 @@ def _write(task: _Task) -> DataFile:
     for span, window in task.spans:
         moments = between(task.files, *span).keys
         pieces.append(np.stack((moments, np.full(len(moments), window, np.int64)), axis=1))
-    return write_indexed(task.folder, WINDOWS, list(np.ascontiguousarray(np.concatenate(pieces).T)))
+    return task.folder.write_indexed(WINDOWS, list(np.ascontiguousarray(np.concatenate(pieces).T)))
 
 
 def _without(span: _Span, other: _Span) -> Iterator[_Span]:

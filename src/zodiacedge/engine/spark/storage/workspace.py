@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 from zodiacedge.engine.embedded.maintain.strategy import Policy, unknown_strategy
 from zodiacedge.engine.spark.storage.files import DataFile, ScratchFolder, Segment
@@ -116,9 +115,6 @@ class Workspace:
     _kept: list[object] = field(default_factory=list, init=False, compare=False, repr=False)
     """Files that DataFrames of users may still read."""
     _keys: dict[Term, int] = field(default_factory=dict, init=False, compare=False)
-    _indexes: WeakKeyDictionary[DataFile, dict[int, DataFile]] = field(
-        default_factory=WeakKeyDictionary, init=False, compare=False, repr=False
-    )
 
     @cached_property
     def scratch(self) -> ScratchFolder:
@@ -142,18 +138,7 @@ class Workspace:
 
     def adopt(self, file: DataFile) -> DataFile:
         """Take over a file that a task wrote: it is removed when its `DataFile` is garbage-collected."""
-        for column, index in file.indexes.items():
-            self.add_index(file, column, index)
         return self.scratch.adopt(file)
-
-    def indexes_of(self, file: DataFile) -> Mapping[int, DataFile]:
-        """Return the indexes of a file, by column."""
-        return dict(self._indexes.get(file, {}))
-
-    def add_index(self, file: DataFile, column: int, index: DataFile) -> None:
-        """Take over an index of a file: it lives as long as the file."""
-        # Of two threads that indexed the same file, tasks of the first may read its index.
-        self._indexes.setdefault(file, {}).setdefault(column, self.adopt(index))
 
     def adopt_segment(self, segment: Segment, kept: Iterable[DataFile] = ()) -> Segment:
         """Take over the files of a segment that a task returned; files in `kept` keep their `DataFile`."""
