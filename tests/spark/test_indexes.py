@@ -309,5 +309,5 @@ def test_a_change_after_rounds_reads_by_the_indexes_that_they_wrote(
         assert nets[0] == nets[1]
         # From 12 nodes to 18, and the edge.
         assert sum(map(len, nets[0])) == 12 * 18 + 1
-        # The facts of the change are compared in a task, and one maintains the nodes.
-        assert jobs_so_far(engine) - before == 2
+        # The facts of the change are compared in a task, and one maintains each node.
+        assert jobs_so_far(engine) - before == 3
