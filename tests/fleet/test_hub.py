@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import socket
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -217,6 +219,22 @@ def test_a_version_is_assigned_when_devices_see_it(
     goes_on.set()
     publishes.join()
     until(lambda: b"diagnosis/2.zpack" in pool.request("GET", f"{farm.base}metadata/devices/wt1.json").data)
+
+
+def test_a_connection_that_outlasts_a_hub_is_broken_off(farm: Farm) -> None:
+    with socket.create_connection(("127.0.0.1", farm.port)) as wire:
+        # The body of this request never comes.
+        wire.sendall(b"POST /status HTTP/1.1\r\nHost: hub\r\nContent-Length: 9\r\n\r\n")
+        time.sleep(0.5)
+        server = farm._server
+        assert server
+        farm.stop()
+        assert not server.server_state.connections
+        wire.settimeout(20)
+        # Whatever it answers, it ends.
+        with suppress(ConnectionResetError):
+            while wire.recv(1 << 16):
+                pass
 
 
 def test_metrics_count(farm: Farm, make_device: Callable[..., Device], pool: urllib3.PoolManager) -> None:

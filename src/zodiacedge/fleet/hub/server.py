@@ -53,6 +53,10 @@ class Server(uvicorn.Server):
         """Answer those who wait, and end."""
         self._hub.release()
         await super().shutdown(sockets)
+        # Connections that did not end in time are broken off: nothing of the server is left.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 class Hub:
