@@ -197,7 +197,7 @@ def test_bodies_of_random_rules(make_engine: Callable[[Options], SparkEngine]) -
     assert asked > 50
 
 
-LARGE = 120_000
+LARGE = 1_000_000
 # Joins, with a negation and a comparison; a product; a constant; a class. And how many of ten rows there are.
 OF_LARGE = {
     "?- near(X, Y), far(Y, Z) .": 10,
