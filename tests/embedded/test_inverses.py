@@ -112,8 +112,6 @@ def test_a_circle_that_only_goes_round_is_cut_without_a_look(monkeypatch: pytest
     with kbs[0].change() as c:
         c.remove_rules(cut)
     assert not recorded
-    # The facts that went back to where they came from are lost to the node.
-    assert sum(change.lost for node in c.report.nodes if (change := node.counted())) == 40
     _agree(kbs, "cut")
     # With another way in, what was copied through the circle has to go.
     for kb in kbs:

@@ -135,6 +135,16 @@ def test_without_a_home_kernels_are_kept_in_a_temporary_folder_of_the_user(tmp_p
     assert "not kept" in record
 
 
+def test_code_in_a_cache_that_anybody_may_write_to_is_not_loaded(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    shared = {"XDG_CACHE_HOME": str(cache), "TMPDIR": str(tmp_path)}
+    cache.mkdir()
+    assert run(PACKAGE.parent, **shared)[0] == (0, 0, 1)
+    assert run(PACKAGE.parent, **shared)[0] == (1, 0, 0)
+    (cache / "zodiacedge").chmod(0o777)
+    assert run(PACKAGE.parent, **shared)[0] == (0, 0, 1)
+
+
 def test_a_damaged_file_is_compiled_again(tmp_path: Path) -> None:
     run(PACKAGE.parent, tmp_path)
     (kernel,) = tmp_path.rglob("*.kernel")

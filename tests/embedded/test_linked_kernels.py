@@ -81,8 +81,11 @@ def python(home: Path, program: str, **environment: str) -> list[str]:
 
 def warm(home: Path, **environment: str) -> dict[str, object]:
     given = os.environ | {"NUMBA_CACHE_DIR": str(home)} | environment
-    command = [sys.executable, "-m", "zodiacedge", "warm", "--json"]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    home.mkdir(exist_ok=True)
+    # Like the command `zodiac`, it runs no file of the current folder.
+    (home / "numpy.py").write_text("raise SystemExit('numpy.py of the current folder was run')")
+    command = [sys.executable, "-P", "-m", "zodiacedge", "warm", "--json"]
+    done = subprocess.run(command, env=given, cwd=home, capture_output=True, text=True, check=True)
     outcome: dict[str, object] = json.loads(done.stdout)
     return outcome
 

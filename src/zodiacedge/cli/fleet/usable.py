@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from zodiacedge.errors import Diagnostic, FleetProblem, LoadProblem
@@ -12,11 +12,16 @@ from zodiacedge.errors import Diagnostic, FleetProblem, LoadProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_MANY_FILES = 10_240
+
 
 def allow_connections() -> None:
     """Let this process have as many files open as it may: each device that waits for news is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Where there is no limit, macOS takes a number all the same; some sandboxes take none.
+    wanted = _MANY_FILES if most == resource.RLIM_INFINITY else most
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -93,7 +93,7 @@ def compile_for_this_processor() -> Kernels:
     """
     _need_numba()
     home = folders.cache_home()
-    if home is None or not folders.takes_files(home):
+    if home is None or not folders.takes_files(home / folders.FOLDER):
         raise UsageProblem(
             Diagnostic(
                 "U005",
@@ -104,7 +104,7 @@ def compile_for_this_processor() -> Kernels:
     started = perf_counter()
     kernels = Kernels(**_elsewhere("compile"))
     there = home / folders.FOLDER / linked.own_name()
-    if not kernels.compiled and there.is_file():
+    if not kernels.compiled and there == linked.FILE:
         return replace(kernels, linked=str(there), seconds=perf_counter() - started)
     outcome = _elsewhere("link")
     return replace(
@@ -159,7 +159,7 @@ def _need_numba() -> None:
 def _elsewhere(*arguments: str) -> dict[str, Any]:
     """Run this module in a process that has Numba compile kernels, and pass on what it logs."""
     environment = os.environ | {"ZODIAC_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "zodiacedge.engine.embedded.warm_up", *arguments]
+    command = [sys.executable, "-P", "-m", "zodiacedge.engine.embedded.warm_up", *arguments]
     with Popen(command, env=environment, stdout=PIPE, stderr=PIPE, text=True) as process:  # noqa: S603 - this module
         if process.stdout is None or process.stderr is None:
             raise AssertionError

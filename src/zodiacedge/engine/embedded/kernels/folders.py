@@ -30,9 +30,18 @@ def cache_home() -> Path | None:
         return Path(named).absolute()
     with suppress(RuntimeError, OSError):  # no home folder, or one that may not be entered
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
-        if any((home / FOLDER).glob(f"*-{hash_of_sources()}-*")) or takes_files(home):
+        own = home / FOLDER
+        if _is_safe(own) and (any(own.glob(f"*-{hash_of_sources()}-*")) or takes_files(home)):
             return home
     return _temporary_home()
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether no other user but root can write to a folder, existing or not: cached kernels are code."""
+    if os.name == "nt" or not os.path.lexists(folder):
+        return True
+    status = folder.stat()
+    return status.st_uid in {0, os.getuid()} and not status.st_mode & stat.S_IWOTH
 
 
 def takes_files(folder: Path) -> bool:

@@ -115,12 +115,13 @@ def _load() -> tuple[dict[str, Callable[..., Any]], Path | None]:
     if os.environ.get("ZODIAC_JIT") or os.environ.get("ZODIAC_PURE_PYTHON"):
         return {}, None
     for path in _candidates():
-        if path.is_file():
+        # Not Path.is_file, which raises for a folder that may not be entered.
+        if os.path.isfile(path):  # noqa: PTH113 - as above
             loader = ExtensionFileLoader(_MODULE, str(path))
             spec = spec_from_file_location(_MODULE, path, loader=loader)
             try:
                 module = module_from_spec(spec) if spec else None
-            except ImportError:
+            except (ImportError, SystemError):
                 # A processor that lacks something, or another C library.
                 continue
             if path.parent.name == FOLDER:

@@ -118,8 +118,6 @@ class Successor:
     lineage: Lineage
     merged_in: list[Segment] = field(default_factory=list)
     """The tables of further parents that were copied into the segment."""
-    left: int = 0
-    """The rows of its parents' tables that no successor inherits."""
     copied: SegmentChange = field(default_factory=SegmentChange)
     """How many of the copied rows that the segment did not have were kept and deleted, after maintenance."""
 
@@ -155,16 +153,11 @@ class Inheritance:
             self.draft.add_successor(successor.segment)
         for keys in removed:
             self.draft.remove_segment(self.store.segments[keys])
-        heirs = {keys: s for s in self.successors.values() for keys in s.lineage.parents}
         for keys in removed:
             segment, node_rules = self.store.segments[keys], known.get(keys)
             for relation, table in segment.tables.items():
                 if id(table) in taken:
                     continue
-                heir = heirs.get(keys)
-                # A table of all classes may be inherited class by class, and the reverse.
-                if heir and relation != TYPED and TYPED not in heir.segment.tables:
-                    heir.left += len(table)
                 # What was only copied from outside, and back, is nobody's loss.
                 if node_rules is None or not stays_outside(self.draft, node_rules, segment, relation):
                     self.draft.record_unowned(relation, table)

@@ -314,9 +314,6 @@ class Propagation:
             expected = estimate
             counted = self._install(draft, keys, result, before, successor, why)
             draft.derivations += result.derivations
-        if successor and successor.left:
-            add_lost = partial(_with_lost, counted, successor.left)
-            counted = add_lost if callable(counted) else add_lost()
         seconds = time.perf_counter() - start
         self.next.runs.append(
             NodeRun(
@@ -473,12 +470,6 @@ def _recomputed(module: str, why: str) -> str:
     """Return the strategy that the report states for a recomputed node."""
     strategy = f"recomputed as {module}" if module else "recomputed"
     return f"{strategy}, {why}" if why else strategy
-
-
-def _with_lost(counted: Counted, left: int) -> SegmentChange:
-    """Count the facts that a segment gained and lost, and those that its parents left to no successor."""
-    gained, lost = counted() if callable(counted) else counted
-    return SegmentChange(gained, lost + left)
 
 
 def _segment_change(draft: Draft, before: Segment, successor: Successor | None) -> SegmentChange:
