@@ -163,7 +163,9 @@ def raw(server: listener.Listener, request: bytes) -> bytes:
         return wire.recv(1 << 16)
 
 
-@pytest.mark.parametrize("length", [b"\xb2", b"-1", b"9" * 4000, b"1e3", b""])
+@pytest.mark.parametrize(
+    "length", [b"\xb2", b"-1", b"9" * 4000, b"0" * 5000, b"00000000005242880", b"1e3", b""]
+)
 def test_a_length_that_is_none_is_refused(
     server: listener.Listener, length: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +173,20 @@ def test_a_length_that_is_none_is_refused(
         answer = raw(server, b"POST " + path + b" HTTP/1.0\r\nContent-Length: " + length + b"\r\n\r\n")
         assert re.match(rb"HTTP/1.[01] 404", answer)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_connection_without_a_thread_takes_no_room(
+    server: listener.Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        patch.setattr(listener.Listener, "handle_error", lambda *_: None)
+        for _ in range(listener._MOST_CONNECTIONS + 4):
+            assert raw(server, b"GET /nothing HTTP/1.0\r\n\r\n") == b""
+    assert raw(server, b"GET /nothing HTTP/1.0\r\n\r\n")
 
 
 def test_who_hangs_up_is_not_reported(server: listener.Listener, capfd: pytest.CaptureFixture[str]) -> None:
@@ -187,11 +203,12 @@ def test_who_says_nothing_is_left_and_only_so_many_are_heard(
     server: listener.Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener.Handler, "timeout", 4.0)
+    others = threading.active_count()
     with ExitStack() as wires:
         for _ in range(listener._MOST_CONNECTIONS + 50):
             wires.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
-        until(lambda: threading.active_count() > listener._MOST_CONNECTIONS)
-        assert threading.active_count() < listener._MOST_CONNECTIONS + 40
+        until(lambda: threading.active_count() >= others + listener._MOST_CONNECTIONS)
+        assert threading.active_count() < others + listener._MOST_CONNECTIONS + 40
 
         def is_heard() -> bool:
             try:

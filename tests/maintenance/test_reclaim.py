@@ -191,7 +191,8 @@ def test_very_many_sessions_with_ids_used_again(strategy: str, part: int) -> Non
 def test_what_comes_and_goes_leaves_the_dictionary_as_it_was() -> None:
     kb = insisting(EmbeddedEngine(), WHOLE)
     with kb.change() as c:
-        c.add_rules("long: seen(X, T) :- noise(X, T, V), V > 1 .  kept(a, b) .")
+        # The constant of the rule is a term of a fact, too: the rule is planned when noise comes.
+        c.add_rules("long: seen(X, T) :- noise(X, T, V), V > 1 .  kept(a, b) .  kept(a, 1) .")
     dictionary = database(kb).dictionary
     used, size = dictionary.used, dictionary.nbytes
     for step in range(50):

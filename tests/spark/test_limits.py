@@ -170,10 +170,29 @@ def test_rows_that_join_with_very_many(
         "?- link(X, 0), link(Y, 0), X < Y .",
         "?- link(X, Y), link(Z, U) .",
         "?- rdf:type(X, C), rdf:type(Y, C), X > Y .",
+        "?- link(1, 8), not link(_, _) .",
+        "?- Z = 0, not link(_, Z) .",
     )
     for query in queries:
         for limit in (3, 100):
             check(found, expected, query, limit)
+
+
+def test_what_is_dropped_while_rows_are_followed_is_counted_once(
+    make_engine: Callable[[Options], SparkEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "_MOST_FOLLOWED", 1)
+    monkeypatch.setattr(limited, "_LEAST_ROWS", 1)
+    counts = []
+    for engine in (make_engine(Options(gather_rows=1000)), ReferenceEngine()):
+        kb = KnowledgeBase(engine, Settings())
+        with kb.change() as c:
+            c.add_facts(pa.table({"a": np.arange(3000), "b": np.arange(3000) % 10}), "reading")
+        answers = kb.query("?- reading(X, Y), Z = 10 / Y, Z > 100 .", limit=5)
+        assert len(answers) == 0
+        assert answers.dropped is not None
+        counts.append(answers.dropped.count)
+    assert counts == [300, 300]
 
 
 def test_bodies_of_random_rules(make_engine: Callable[[Options], SparkEngine]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import pytest
 
     from zodiacedge.store.knowledge_base import StoredKnowledgeBase
+    from zodiacedge.store.layout import FileInfo
+    from zodiacedge.store.versions.vacuum import VacuumReport
 
 OPENED = """
 import sys
@@ -83,3 +86,37 @@ def test_where_the_log_does_not_give_the_files_delta_is_asked(
     expected = table.files(commit)
     monkeypatch.setattr(FactTable, "_replayed", lambda *_: set[str]())
     assert table.files(commit) == expected
+
+
+def test_characters_that_end_lines_elsewhere_stand_in_rules_and_facts(tmp_path: Path) -> None:
+    path = tmp_path / "farm"
+    with open_kb(path, create=True) as kb, kb.change() as c:
+        c.add_rules('p(X, "a\u2028b\u0085c") :- q(X) .')
+        c.add_facts([("q", 1)])
+    with open_kb(path) as kb:
+        assert [row[1] for row in kb.query("?- p(X, Y) .")] == ["a\u2028b\u0085c"]
+
+
+def test_a_vacuum_between_listing_and_reading_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "farm"
+    with open_kb(path, create=True) as kb:
+        for number in range(ROUNDS):
+            change(kb, number)
+        listed = LocalLocation.listed
+        vacuums: list[VacuumReport | None] = []
+
+        def then_vacuumed(self: LocalLocation, folder: str = "", after: str = "") -> list[FileInfo]:
+            files = listed(self, folder, after)
+            if not vacuums:
+                vacuums.append(None)
+                vacuums[0] = kb.vacuum(timedelta(0))
+            return files
+
+        table = FactTable(LocalLocation(path))
+        last = next(table.commits())
+        expected = table.files(last)
+        monkeypatch.setattr(LocalLocation, "listed", then_vacuumed)
+        assert table.files(last) == expected
+        assert vacuums[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 import threading
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _Request = socket.socket | tuple[bytes, socket.socket]
 MOST_BODY = 1 << 20
+_LENGTH = re.compile(r"[0-9]{1,10}")
 # So many at a time: a neighbour waits for news, and for published facts.
 _MOST_CONNECTIONS = 256
 
@@ -45,6 +47,14 @@ class Listener(ThreadingHTTPServer):
         """Return whether there is room for one more connection."""
         return self._free.acquire(blocking=False)
 
+    def process_request(self, request: _Request, client_address: object) -> None:
+        """Begin a thread for a connection; if none can begin, make room again."""
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
     def process_request_thread(self, request: _Request, client_address: object) -> None:
         """Answer a connection, and make room."""
         try:
@@ -67,8 +77,7 @@ class Handler(BaseHTTPRequestHandler):
     def body(self) -> bytes | None:
         """Return the body of a request; None if it has none, or one that is too large."""
         length = self.headers.get("Content-Length", "")
-        # Digits of other scripts are digits, too.
-        if not (length.isascii() and length.isdecimal()) or int(length[:10]) > MOST_BODY:
+        if not _LENGTH.fullmatch(length) or int(length) > MOST_BODY:
             return None
         return self.rfile.read(int(length))
 

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from zodiacedge.engine.persistence import PartitionFile, PartitionFiles, PartitionKey, column_names
+from zodiacedge.errors import StoreProblem
 from zodiacedge.store.layout import DELTA_LOG
 from zodiacedge.store.problems import damaged_table, unreachable, unwritable
 from zodiacedge.store.table.commit_info import Commit, digest_of, digested, read_snapshot
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction, RemoveAction
 
-    from zodiacedge.errors import StoreProblem
     from zodiacedge.store.location.base import Location, Staging
     from zodiacedge.store.table.commit_info import Snapshot
 
@@ -130,8 +130,8 @@ class FactTable:
     def _snapshot(self, name: str) -> Snapshot | None:
         path = self._location.display_name(name)
         try:
-            for line in self._location.read(name).decode().splitlines():
-                if '"commitInfo"' in line:
+            for line in self._location.read(name).splitlines():
+                if b'"commitInfo"' in line:
                     text = json.loads(line)["commitInfo"].get(_METADATA)
                     return read_snapshot(path, text) if text else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -146,7 +146,13 @@ class FactTable:
 
     def files(self, commit: Commit) -> list[str]:
         """Return the files of a commit, or raise if its digest differs."""
-        paths = self._replayed(commit)
+        try:
+            paths = self._replayed(commit)
+        except StoreProblem as problem:
+            if not isinstance(problem.__cause__, FileNotFoundError):
+                raise
+            # A vacuum wrote a later checkpoint, and removed what was listed.
+            paths = self._replayed(commit)
         if commit.snapshot.digest != digest_of(paths):
             # Another program may have changed the table, in ways that only Delta can read.
             paths = self._files_by_delta(commit)
@@ -183,7 +189,7 @@ class FactTable:
     def _actions_in(self, name: str, read: Callable[[], bytes]) -> list[tuple[str, str]]:
         """Return the paths of the files that an entry of Delta's log adds or removes."""
         try:
-            actions = [json.loads(line) for line in read().decode().splitlines()]
+            actions = [json.loads(line) for line in read().splitlines()]
             return [
                 (kind, unquote(action[kind]["path"]))
                 for action in actions

@@ -68,7 +68,10 @@ class FollowedRows:
         """Yield the answers from some rows, then from more, until there are no more or it takes too much."""
         starts = self._starts()
         if not starts:
-            yield self._part(Bindings.none(), ()).answer()
+            try:
+                yield self._part(Bindings.none(), ()).answer()
+            except TooManyError:
+                return
             self.complete = True
             return
         first, *others = starts

@@ -53,11 +53,11 @@ class LimitedQuery:
     def answered(self) -> Answer:
         """Answer the query."""
         refuse_clash(self._keys, self._version.terms)
-        if not self._by_following() and not self._in_waves():
-            whole = DistributedQuery(self._version, self._query, (), self._settings).answered({})
-            # What was dropped so far is among what the plan drops.
+        if not self._by_following():
+            # What was dropped so far is among what is dropped next.
             self._dropped = None
-            self._take(whole)
+            if not self._in_waves():
+                self._take(DistributedQuery(self._version, self._query, (), self._settings).answered({}))
         rows = sorted(list(self._rows)[: self._limit], key=lambda row: tuple(map(order_key, row)))
         return Answer(tuple(rows), self._dropped)
 

@@ -187,6 +187,9 @@ class SignedFiles:
         """Count the rows inserted and deleted up to a later version; None if that needs reading files."""
         if after.layers[: len(self.layers)] == self.layers:
             new = SignedFiles(after.layers[len(self.layers) :])
+            if new.stamped and new.plus and new.minus:
+                # A row with a new stamp is on both sides.
+                return None
             return SegmentChange(*(sum(file.rows for file in side) for side in (new.plus, new.minus)))
         return None if self.rows and after.rows else SegmentChange(after.rows, self.rows)
 
