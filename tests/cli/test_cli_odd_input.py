@@ -100,3 +100,35 @@ def test_a_stream_does_not_take_its_own_bad_lines(zodiac: Zodiac, folder: Path, 
     done = zodiac("stream", farm, "--from", "landing", "--once", "--quarantine", "landing/bad")
     assert done.code == 1
     assert done.err.startswith("error D023: files cannot arrive in landing: the folder for bad lines")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", ""),
+        ("check", ""),
+        ("fmt", ""),
+        ("run", "farm.rules", "--facts", ""),
+        ("run", "farm.rules", "--out", ""),
+        ("apply", "farm.zodiac", "--sync", ""),
+        ("apply", "farm.zodiac", "--add-facts", ""),
+        ("export", "farm.zodiac", "--out", ""),
+        ("graph", "farm.rules", "--out", ""),
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(zodiac: Zodiac, save: Save, words: tuple[str, ...]) -> None:
+    save("farm.rules", "p(X) :- q(X) .")
+    done = zodiac(*words)
+    assert done.code == 2
+    assert "the name is empty" in done.err
+
+
+@pytest.mark.parametrize("words", [("run", "farm.rules"), ("graph", "farm.rules"), ("export", "farm.zodiac")])
+def test_files_are_not_written_to_a_uri(
+    zodiac: Zodiac, save: Save, folder: Path, words: tuple[str, ...]
+) -> None:
+    save("farm.rules", "p(X) :- q(X) .")
+    done = zodiac(*words, "--out", "s3://bucket/out.svg")
+    assert done.code == 2
+    assert "is a URI" in done.err
+    assert not (folder / "s3:").exists()

@@ -14,6 +14,7 @@ from zodiacedge.engine.embedded.state import EmbeddedUncommitted
 from zodiacedge.engine.embedded.storage.table import Table
 from zodiacedge.engine.limits import Meter
 from zodiacedge.engine.reference import ReferenceEngine
+from zodiacedge.errors import LoadProblem, UsageProblem
 from zodiacedge.kb.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -167,3 +168,16 @@ def test_a_change_that_fails_at_its_nth_step_has_changed_nothing(
     kb._settings = settings
     assert kb.verify().ok
     assert kb.verify(against="reference").ok
+
+
+@pytest.mark.parametrize(
+    ("call", "name"), [(3, ""), (abs, "a b"), (lambda x: x, ""), (sum, ""), (sum, "argmax")]
+)
+def test_an_aggregate_that_rules_cannot_call_is_refused(call: Callable[..., object], name: str) -> None:
+    with pytest.raises(UsageProblem, match="U013"):
+        ze.open().aggregate(call, name=name)
+
+
+def test_an_empty_name_is_not_the_current_folder() -> None:
+    with ze.open().change() as c, pytest.raises(LoadProblem, match="the name of a file is empty"):
+        c.load("")

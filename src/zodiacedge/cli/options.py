@@ -44,6 +44,13 @@ class FileName(click.types.StringParamType):
 
     name = "file"
 
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse an empty name: a path would take it for the current folder."""
+        text: str = super().convert(value, param, ctx)
+        if not text and getattr(param, "default", None) != "":
+            self.fail("the name is empty; write . for the current folder", param, ctx)
+        return text
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
@@ -52,7 +59,19 @@ class FileName(click.types.StringParamType):
         return [CompletionItem(incomplete, type=self.name)]
 
 
+class LocalName(FileName):
+    """The name of a file or folder of this machine."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse a URI: files are written to local folders only."""
+        text = super().convert(value, param, ctx)
+        if "://" in text:
+            self.fail(f"{text} is a URI; files are written to this machine: name a local path", param, ctx)
+        return text
+
+
 FILE = FileName()
+LOCAL_FILE = LocalName()
 store_argument = click.argument("store", type=FILE, metavar="STORE")
 at_option = click.option(
     "--at", type=int, metavar="VERSION", help="The version to read; the last if not given."

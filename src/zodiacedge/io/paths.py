@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import unquote
 
+from zodiacedge.extras import need
 from zodiacedge.io.problems import missing, problem
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def path_of(text: str) -> AnyPath:
             f"{_SECRET.sub('…@', text)} is not a location that files can be read from",
             "give a path, file:///path, s3://bucket/path, gs://bucket/path or hdfs://host:port/path",
         )
+    need("tables", f"a URI of {scheme}")
     remote = RemotePath(_REMOTE[scheme], host, path.strip("/"))
     return replace(remote, known=remote.stat())
 

@@ -147,6 +147,8 @@ def _expand_spec(spec: str | os.PathLike[str], prefixes: Mapping[str, str]) -> I
         yield replace(_file(spec.path, name, {}), shown=spec.shown)
         return
     name = full_name(relation, prefixes) if relation else ""
+    if not path:
+        raise problem("I001", "the name of a file is empty", "name a file; . is the current folder")
     with reading(path):
         location = path_of(path)
         if location.is_dir():

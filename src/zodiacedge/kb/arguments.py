@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from zodiacedge.language.names import full_name
 from zodiacedge.terms import IRI
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+_FUNCTION_NAME = re.compile(r"[^\W\d][\w-]*")
 LONGEST = timedelta(days=36_500)
 
 
@@ -108,6 +110,21 @@ def given_relation(value: object, prefixes: Mapping[str, str]) -> str:
     if isinstance(value, str):
         return full_name(value, prefixes) if value else ""
     raise _wrong_type("the name of a relation", value, "write it as a string: relation='reading'")
+
+
+def given_function_name(call: object, name: object, reserved: Collection[str] = ()) -> str:
+    """Return the name that a function is registered by, or raise if rules cannot call it so."""
+    if not callable(call):
+        raise _wrong_type("a function", call, "register a function: kb.function(predict)")
+    named = name or getattr(call, "__name__", "")
+    if not isinstance(named, str) or not _FUNCTION_NAME.fullmatch(named):
+        raise _wrong_type(
+            "the name of a function", named, "name it in letters, digits, - and _: name='predict'"
+        )
+    if named.upper() in reserved:
+        note = "rules would get the aggregate of the language: choose another name"
+        raise UsageProblem(Diagnostic("U013", f"{named} is an aggregate of the language", note))
+    return named
 
 
 def in_memory() -> UsageProblem:

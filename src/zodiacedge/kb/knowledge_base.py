@@ -33,7 +33,7 @@ from zodiacedge.extras import need
 from zodiacedge.io import spark_frame
 from zodiacedge.kb.answers import Answers, session_for
 from zodiacedge.kb.apply import CurrentVersion, evaluate_change, failing
-from zodiacedge.kb.arguments import given_limit, given_message, given_text, in_memory
+from zodiacedge.kb.arguments import given_function_name, given_limit, given_message, given_text, in_memory
 from zodiacedge.kb.change import Change, ChangeNote
 from zodiacedge.kb.locks import WriterGate
 from zodiacedge.kb.query import CheckedQuery, Prepared, answerable, checked_query, columns_of
@@ -52,7 +52,7 @@ from zodiacedge.language.ast import Atom, Variable, body_atoms
 from zodiacedge.language.checks import Host
 from zodiacedge.language.names import full_name
 from zodiacedge.language.printer import format_predicate
-from zodiacedge.language.vocabulary import DEFAULT_PREFIXES
+from zodiacedge.language.vocabulary import AGGREGATES, CHOOSING, DEFAULT_PREFIXES, LATEST
 from zodiacedge.language.windows import at_time, is_hidden
 from zodiacedge.packs.file import read_pack
 from zodiacedge.packs.install import InForce, message_of, naming_packs, pack_change, way_back
@@ -750,13 +750,15 @@ class KnowledgeBase:
 
     def function(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register a Python function; rules call it as `func:name(…)`. May be used as a decorator."""
-        named = Function(name or call.__name__, call, vectorised)
+        named = Function(given_function_name(call, name), call, vectorised)
         self._register(self._settings.registry.with_function(named))
         return call
 
     def aggregate(self, call: _Callable, *, name: str = "", vectorised: bool = False) -> _Callable:
         """Register an aggregate function of the list of a group's values, in the total order."""
-        named = AggregateFunction(name or call.__name__, call, vectorised)
+        named = AggregateFunction(
+            given_function_name(call, name, reserved=(*AGGREGATES, *CHOOSING, LATEST)), call, vectorised
+        )
         self._register(self._settings.registry.with_fold(named))
         return call
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zodiacedge.cli.options import FILE, Amount, as_argument
+from zodiacedge.cli.options import LOCAL_FILE, Amount, as_argument
 from zodiacedge.cli.output import write_text
 from zodiacedge.errors import CheckProblem, ZodiacError
 from zodiacedge.explain.budget import SECONDS
@@ -55,7 +55,9 @@ def form_options(function: Command) -> Command:
     @click.option(
         "--format", "name", type=click.Choice(_FORMS), help="The form; text, or the extension of --out."
     )
-    @click.option("--out", type=FILE, metavar="FILE", help="Write to this file instead of standard output.")
+    @click.option(
+        "--out", type=LOCAL_FILE, metavar="FILE", help="Write to this file instead of standard output."
+    )
     @click.option(
         "--depth",
         type=click.IntRange(min=0),

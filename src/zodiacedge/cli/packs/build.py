@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.options import FILE
+from zodiacedge.cli.options import FILE, LOCAL_FILE
 from zodiacedge.cli.output import write_bytes
 from zodiacedge.errors import counted
 from zodiacedge.packs.file import encoded, file_name
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("build")
 @click.argument("folder", type=FILE, metavar="DIR")
-@click.option("--out", type=FILE, metavar="FILE", help="The file.  [default: NAME-VERSION.zpack]")
+@click.option("--out", type=LOCAL_FILE, metavar="FILE", help="The file.  [default: NAME-VERSION.zpack]")
 @click.option("--dry-run", is_flag=True, help="Check the pack; write nothing.")
 @common
 def build(console: Console, *, folder: str, out: str | None, dry_run: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.options import FILE
+from zodiacedge.cli.options import FILE, LOCAL_FILE
 from zodiacedge.cli.output import write_bytes
 from zodiacedge.cli.packs.show import written
 from zodiacedge.errors import Diagnostic, PackProblem, counted
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.command("diff")
 @click.argument("before", type=FILE, metavar="OLD")
 @click.argument("after", type=FILE, metavar="NEW")
-@click.option("--out", type=FILE, metavar="FILE", help="Write the delta to a file; `.` names it itself.")
+@click.option(
+    "--out", type=LOCAL_FILE, metavar="FILE", help="Write the delta to a file; `.` names it itself."
+)
 @common
 def diff(console: Console, *, before: str, after: str, out: str | None) -> None:
     r"""Show the rules that only one of two versions of a pack has, and write the delta between them.

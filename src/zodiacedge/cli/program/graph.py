@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zodiacedge.cli.app import common
-from zodiacedge.cli.options import FILE, DataOptions, EngineOptions, engine_options
+from zodiacedge.cli.options import LOCAL_FILE, DataOptions, EngineOptions, engine_options
 from zodiacedge.cli.output import write_text
 from zodiacedge.cli.program_source import details_of, open_source, source_arguments
 from zodiacedge.errors import Diagnostic, UsageProblem, counted, nearest
@@ -39,7 +39,7 @@ _FORMATS = ("text", "dot", "svg", "html", "json")
     type=click.Choice(_FORMATS),
     help="The format; text, or the extension of --out.",
 )
-@click.option("--out", type=FILE, metavar="FILE", help="Write to this file instead of standard output.")
+@click.option("--out", type=LOCAL_FILE, metavar="FILE", help="Write to this file instead of standard output.")
 @click.option("--around", "centre", metavar="RULE", help="Only the node of a rule, and its neighbours.")
 @click.option("--predicate", metavar="P", help="Only nodes that derive or read this predicate.")
 @click.option(

@@ -19,6 +19,7 @@ from zodiacedge.cli.explain.questions import (
 from zodiacedge.cli.open_kb import fill, in_memory, loaded_tables
 from zodiacedge.cli.options import (
     FILE,
+    LOCAL_FILE,
     DataOptions,
     EngineOptions,
     all_engines_options,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Changes to play afterwards: session files, folders, globs.",
 )
-@click.option("--out", type=FILE, metavar="DIR", help="Export: one file per predicate that has a rule.")
+@click.option("--out", type=LOCAL_FILE, metavar="DIR", help="Export: one file per predicate that has a rule.")
 @files_options
 @limit_options
 @common

@@ -76,6 +76,10 @@ def command(  # noqa: PLR0913 - one argument per option
         with reading(console, store, at, on) as kb:
             _slice(console, kb, out, slices, _values(given, kb.prefixes))
         return
+    if "://" in out:
+        raise click.UsageError(
+            f"--out {out} is a URI; files are written to this machine: name a local folder."
+        )
     check_folder(Path(out))
     with reading(console, store, at, on) as kb, console.progress("exporting facts"):
         written = export(kb, out, form or "csv", everything=what == "all")
